@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuselage check FILES.fuse: parse and check rules; prints every diagnostic. --explain CODE: what a
-// code means.
+// fuselage check FILES.fuse: parse and check rules; prints every diagnostic. --strict: lints and
+// the numeric proof too. --explain CODE: what a code means.
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/import_path.h"
 #include "app/pipeline/lint/lint.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/prove/proof_diagnostics.h"
 #include "dsl/codes.h"
 
 #include <CLI/CLI.hpp>
@@ -35,7 +36,7 @@ int explain(const std::string& code) {
 struct Options {
     std::vector<std::string> paths, importPath, models, dims;
     std::string profile = "cpu", pipeline = "default";
-    bool strict = false, quiet = false;
+    bool strict = false, noProof = false, quiet = false;
 };
 
 /// The lints; those about models only where models are given.
@@ -63,6 +64,20 @@ Result<Diagnostics> lints(const app::RuleLibrary& library, const Options& option
     return app::lintRules(library, linting, progress);
 }
 
+/// What the numeric proof has against the rules of the files.
+Result<Diagnostics> proofs(const app::RuleLibrary& library, const Options& options) {
+    ConsoleProgress progress(options.quiet);
+    app::ProofOptions proving;
+    proving.files = library.files;
+    auto found = app::proveRules(library, proving, progress);
+    if (!found)
+        return failure(found.error());
+    Diagnostics out;
+    for (const app::RuleProof& proof : *found)
+        app::addProof(proof, out);
+    return out;
+}
+
 int run(const Options& options) {
     const std::vector<std::string>& paths = options.paths;
     auto library = app::loadRuleLibrary({paths, paths.empty(), {}, options.importPath});
@@ -74,6 +89,13 @@ int run(const Options& options) {
         if (!found)
             return reportError(found.error());
         diagnostics.append(*found);
+    }
+    if (options.strict && !options.noProof && !library->loaded.diagnostics.hasErrors()) {
+        auto found = proofs(*library, options);
+        if (!found)
+            return reportError(found.error());
+        diagnostics.append(*found);
+        diagnostics.sort();
     }
     printOut(render(diagnostics, *library->sources));
     auto counted = [](size_t count, const char* what) {
@@ -101,7 +123,8 @@ Action addCheck(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("files", options->paths, ".fuse files or folders; none: the built-in library");
     addImportPath(app, options->importPath, "the folders of the files");
-    app.add_flag("--strict", options->strict, "lint as well; exit 1 on any warning");
+    app.add_flag("--strict", options->strict, "lint and prove as well; exit 1 on any warning");
+    app.add_flag("--no-proof", options->noProof, "with --strict only the lints");
     app.add_option("-m,--model", options->models,
                    "a model that every rule should fire on; may be given several times");
     app.add_option("--dim", options->dims, "a symbolic dimension of the models, NAME=NUMBER");

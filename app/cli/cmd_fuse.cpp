@@ -5,6 +5,7 @@
 #include "app/cli/exit_codes.h"
 #include "app/cli/rewrite_input.h"
 #include "app/pipeline/fuse.h"
+#include "app/pipeline/target.h"
 #include "app/report/format.h"
 #include "core/graph/bodies.h"
 #include "core/onnx/model_file.h"
@@ -23,7 +24,7 @@ namespace {
 
 struct Options {
     std::string model;
-    std::string output, plan, planOut;
+    std::string output, plan, planOut, target;
     RewriteOptions rewrite;
 };
 
@@ -67,7 +68,8 @@ std::string leftOutText(const RuleSet& rules, const Trace& trace, const app::Fus
     for (const TraceEvent* place : leftOutPlaces(trace)) {
         const auto rule = std::find_if(rules.rules.begin(), rules.rules.end(),
                                        [&](const Rule& each) { return each.name == place->rule; });
-        if (rule != rules.rules.end() && rule->gate.kind == Gate::Kind::Default)
+        if (rule != rules.rules.end() && rule->gate.kind == Gate::Kind::Default &&
+            !rule->gate.measured)
             for (const ReasonFact& fact : place->reason.facts)
                 if (fact.name == "by")
                     ++counts[fact.value][place->rule];
@@ -83,23 +85,38 @@ std::string leftOutText(const RuleSet& rules, const Trace& trace, const app::Fus
     return out;
 }
 
-/// Searches that ended before they had seen all, by rule; empty: none.
+/// Of a search that was cut off: all searches of its rule were, not the one from one node.
+bool isOfRule(const Reason& reason) {
+    return std::ranges::any_of(reason.facts, [](const ReasonFact& fact) {
+        return fact.name == "of" && fact.value == "rule";
+    });
+}
+
+/// Searches that ended before they had seen all, by rule, and phases that ended early; empty: none.
 std::string cutOffText(const Trace& trace) {
-    std::map<std::string, size_t> counts;
-    for (const TraceEvent& event : trace.events)
-        if (event.kind == TraceEvent::Kind::Refused && event.reason.code == code::budget)
-            ++counts[event.rule];
-    if (counts.empty())
-        return {};
-    return fmt::format("cut off, so that a match may be missing: {}; --search-steps searches "
-                       "longer\n",
-                       joined(counts, [](const auto& each) {
-                           return each.first + " " + std::to_string(each.second);
-                       }));
+    std::map<std::string, std::map<std::string, size_t>> counts; // by option, then by rule
+    std::string out;
+    for (const TraceEvent& event : trace.events) {
+        if (event.kind == TraceEvent::Kind::Stopped)
+            out += event.reason.message + "; " + event.reason.flip + "\n";
+        if (event.reason.code == code::budget && event.kind == TraceEvent::Kind::Refused)
+            ++counts[isOfRule(event.reason) ? "--rule-steps" : "--search-steps"][event.rule];
+    }
+    for (const auto& [option, byRule] : counts)
+        out += fmt::format(
+            "cut off, so that a match may be missing: {}; {} searches longer\n",
+            joined(byRule,
+                   [](const auto& each) { return each.first + " " + std::to_string(each.second); }),
+            option);
+    return out;
 }
 
 int run(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
+    if (!options.target.empty())
+        if (auto ready = app::writeFor(options.target, options.rewrite.rules, options.rewrite.fuse);
+            !ready)
+            return reportError(ready.error());
     auto opened = openForRewrite(options.model, options.rewrite, progress);
     if (!opened)
         return reportError(opened.error());
@@ -137,6 +154,10 @@ Action addFuse(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("model", options->model, "ONNX file")->required();
     app.add_option("-o,--output", options->output, "fused ONNX file to write");
+    app.add_option(
+        "--target", options->target,
+        "write the operators that this runtime computes at once instead of fused nodes: " +
+            joined(app::targetNames(), [](const auto& name) { return name; }));
     app.add_option("--plan-out", options->planOut,
                    ".fuseplan to write: which matches were applied");
     app.add_option("--plan", options->plan,

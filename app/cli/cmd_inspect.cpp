@@ -9,6 +9,7 @@
 #include "app/report/format.h"
 #include "core/graph/bodies.h"
 #include "core/graph/text.h"
+#include "core/onnx/outline.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ struct Options {
     std::string model;
     std::vector<std::string> dims;
     PrecisionTexts precision;
+    std::string function;
     bool showGraph = false;
 };
 
@@ -101,6 +103,39 @@ std::string bodiesText(const Graph& graph) {
                 : "  a node in one is called by its path: `explain --node " + example + "`\n");
 }
 
+/// Functions that the file brings, whose calls are read as their nodes.
+std::string functionsText(const std::vector<model_io::FunctionOutline>& functions) {
+    if (functions.empty())
+        return {};
+    app::TextTable table({app::TextTable::Align::Left, app::TextTable::Align::Right,
+                          app::TextTable::Align::Right, app::TextTable::Align::Left});
+    for (const model_io::FunctionOutline& it : functions)
+        table.row(
+            {it.name, fmt::format("{} nodes", it.nodes), fmt::format("{} calls", it.calls),
+             it.firstCall.empty() ? "" : "nodes of the first are `" + it.firstCall + "/...`"});
+    return "functions of the file, read as their nodes where no rule names them\n" + table.text() +
+           "  what one computes: `inspect --function " + functions.front().name + "`\n";
+}
+
+/// The nodes that a call of this operator stands for.
+int showFunction(const app::LoadedModel& model, const std::string& function) {
+    for (const BodyPlace& place : allGraphs(model.graph))
+        for (NodeId id : topologicalOrder(*place.graph)) {
+            const Node& node = place.graph->node(id);
+            const bool isOnnx = node.customDomain == "ai.onnx";
+            const std::string name = (isOnnx ? "" : node.customDomain + ".") + node.customOp;
+            if (node.op != Op::Fused || node.customDomain.empty() || name != function)
+                continue;
+            printOut(fmt::format("{} of node `{}`\n", function, place.path + node.name) +
+                     text(*node.body));
+            return ExitOk;
+        }
+    return reportError({"function.unknown",
+                        fmt::format("no node calls `{}` as one with a body", function), model.path,
+                        "give the name of a function of the file, or of an operator that is known "
+                        "in terms of others, as `inspect` lists them"});
+}
+
 /// What the precision changed, with the reason of every node that stays in float32.
 std::string precisionText(const PrecisionRecord& record) {
     if (record.precision == Precision::Fp32)
@@ -117,9 +152,17 @@ int run(const Options& options) {
     if (!dims)
         return reportError(dims.error());
     ConsoleProgress progress(false);
-    auto model = app::loadModel(options.model, *dims, progress);
+    app::ModelRequest request{.path = options.model, .dims = *dims};
+    if (!options.function.empty())
+        request.whole.insert(options.function);
+    auto model = app::loadModel(request, progress);
     if (!model)
         return reportError(model.error());
+    if (!options.function.empty())
+        return showFunction(*model, options.function);
+    auto functions = model_io::functionsOf(options.model);
+    if (!functions)
+        return reportError(functions.error());
     auto precision = parsePrecision(options.precision);
     if (!precision)
         return reportError(precision.error());
@@ -133,7 +176,7 @@ int run(const Options& options) {
                       app::notesText(model->notes) + precisionText(prepared->precision);
     out += valuesText(graph, "inputs", graph.inputs());
     out += valuesText(graph, "outputs", graph.outputs());
-    out += operatorsText(graph) + bodiesText(graph);
+    out += operatorsText(graph) + bodiesText(graph) + functionsText(*functions);
     if (options.showGraph)
         out += text(graph);
     for (const app::MissingOperator& missing : app::missingOperators(graph))
@@ -153,6 +196,9 @@ Action addInspect(CLI::App& app) {
                    "size of an open dimension, N=4, or of an axis, x.2=320; repeatable")
         ->allow_extra_args(false);
     addPrecisionOptions(app, options->precision);
+    app.add_option("--function", options->function,
+                   "print what a function of the file computes, or an operator that is known in "
+                   "terms of others: `com.acme.Gated`");
     app.add_flag("--graph", options->showGraph, "print the graph in ONNX's textual syntax");
     return [options] { return run(*options); };
 }

@@ -9,6 +9,7 @@
 #include "app/quantize/pair_lint.h"
 #include "app/quantize/quantize.h"
 #include "app/report/format.h"
+#include "core/onnx/file_opset.h"
 #include "core/onnx/model_file.h"
 
 #include <CLI/CLI.hpp>
@@ -27,7 +28,7 @@ using Align = TextTable::Align;
 
 struct Options {
     std::string model, output, data, plan, planOut;
-    std::string type = "int8", weights, range = "entropy", bias = "float";
+    std::string type = "int8", weights, range, bias = "float";
     uint64_t seed = 1;
     size_t sets = 4;
     bool mixed = false, lint = false;
@@ -65,13 +66,17 @@ Result<void> finishTypes(Options& options) {
 Result<void> finishWords(Options& options) {
     if (!options.plan.empty())
         for (const char* word : {"--type", "--weights", "--block", "--smooth", "--range", "--skip",
-                                 "--keep-float", "--percentile"})
+                                 "--everywhere", "--keep-float", "--percentile"})
             if (options.isGiven(word))
                 return failure("usage.quantize", "a plan says this line by line", word,
                                "leave it out, or change the lines of the plan");
     if (auto known = finishTypes(options); !known)
         return known;
-    auto range = quantize::rangeMethodFromName(options.range);
+    // 128 steps, which entropy looks for, are what 8 bits have; 16 have enough for outliers.
+    const bool isWide = options.type == "int16" || options.type == "uint16";
+    auto range = quantize::rangeMethodFromName(!options.range.empty() ? options.range
+                                               : isWide               ? "minmax"
+                                                                      : "entropy");
     if (!range)
         return noSuchWord("--range", options.range, "minmax, average, percentile, entropy");
     auto bias = quantize::biasFormFromName(options.bias);
@@ -231,7 +236,9 @@ int run(Options& options) {
     if (!done)
         return reportError(done.error());
     if (!options.output.empty())
-        if (auto saved = model_io::save(done->graph, options.output); !saved)
+        if (auto saved =
+                model_io::saveOf(done->graph, options.output, model_io::ownOpset(done->graph));
+            !saved)
             return reportError(saved.error());
     if (!options.planOut.empty())
         if (auto written = writeFile(options.planOut, quantize::planText(done->plan)); !written)
@@ -242,7 +249,10 @@ int run(Options& options) {
              errorsText(done->errors, done->checkedOn) +
              (options.output.empty() && options.planOut.empty()
                   ? "\nnothing is written: -o FILE writes the model, --plan-out its placement\n"
-                  : ""));
+                  : "") +
+             (options.output.empty() ? ""
+                                     : fmt::format("\n{}: opset {}\n", options.output,
+                                                   model_io::ownOpset(done->graph))));
     return ExitOk;
 }
 
@@ -252,7 +262,9 @@ Action addQuantize(CLI::App& app) {
     auto options = std::make_shared<Options>();
     quantize::QuantizeOptions& to = options->quantize;
     app.add_option("model", options->model, "ONNX file, float32")->required();
-    app.add_option("-o,--output", options->output, "quantised ONNX file to write");
+    app.add_option("-o,--output", options->output,
+                   "quantised ONNX file to write, of the model's own opset where that is at least "
+                   "13, with 8-bit floats 19, with 16 bits, 4 bits and blocks 21");
     app.add_option("--data", options->data,
                    "folder of input_N.pb, or of such folders, one set of inputs each; without it "
                    "inputs are generated, and the file says so");
@@ -269,14 +281,14 @@ Action addQuantize(CLI::App& app) {
                    "type of weights: those of --type, or int4, uint4 (default: int8, with 8-bit "
                    "floats that type)");
     app.add_option("--block", to.block,
-                   "elements of a 4-bit weight along what is summed that share a scale; 0: one "
-                   "scale for each output channel")
+                   "elements of a 4-bit weight along what is summed that share a scale (TensorRT "
+                   "takes 64 and 128); 0: one scale for each output channel")
         ->check(wholeNumber(0, 1 << 20))
         ->capture_default_str();
     app.add_option("--range", options->range,
                    "how ranges are taken from data: minmax, average (of the sets' ends), "
-                   "percentile, entropy (Kullback-Leibler)")
-        ->capture_default_str();
+                   "percentile, entropy (Kullback-Leibler) (default: entropy, with 16 bits "
+                   "minmax)");
     app.add_option("--percentile", to.range.percentile,
                    "share of the numbers that --range percentile keeps")
         ->check(number(50, 100))
@@ -301,6 +313,10 @@ Action addQuantize(CLI::App& app) {
                    "leave out what this names: rule:NAME, point:NAME, op:OPERATOR, 'op:Conv "
                    "group>1', node:NAME; repeatable")
         ->allow_extra_args(false);
+    app.add_flag(
+        "--everywhere", to.everywhere,
+        "also the values of attention's two products and of ConvTranspose, which no kernel "
+        "here computes in integers and TensorRT does");
     app.add_option("--keep-float", to.keepFloat, "node that reads nothing quantised; repeatable")
         ->allow_extra_args(false);
     app.add_flag("--mixed", options->mixed,
@@ -329,6 +345,11 @@ Action addQuantize(CLI::App& app) {
     options->rewrite.decide = "rules";
     addRewriteOptions(app, options->rewrite);
     return [options, &app] {
+        for (const char* word : {"--output", "--plan-out", "--plan", "--data"})
+            if (options->lint && app.count(word) != 0)
+                return reportError(failure("usage.quantize", "`--lint` reads pairs and writes none",
+                                           word, "leave it out, or --lint")
+                                       .error);
         const std::tuple<const char*, bool, const char*> needs[] = {
             {"--max-error", options->mixed, "--mixed"},
             {"--points", options->mixed, "--mixed"},
@@ -340,6 +361,11 @@ Action addQuantize(CLI::App& app) {
                 return reportError(failure("usage.quantize",
                                            fmt::format("only `{}` asks for it", other), word,
                                            fmt::format("add {}, or leave it out", other))
+                                       .error);
+        for (const char* word : {"--sets", "--seed"})
+            if (app.count(word) != 0 && !options->data.empty())
+                return reportError(failure("usage.quantize", "only generated inputs ask for it",
+                                           word, "leave it out, or --data")
                                        .error);
         return run(*options);
     };

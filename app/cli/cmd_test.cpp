@@ -13,6 +13,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -41,13 +42,21 @@ std::string failureText(const app::RuleTestResult& result) {
     return out;
 }
 
-/// Prints what is worth reading and returns how many tests failed.
+std::string cutOffText(const std::vector<std::string>& rules) {
+    return fmt::format("the search of {} was cut off (M0307), so that a match may be missing",
+                       fmt::join(rules, ", "));
+}
+
+/// Prints what is worth reading and returns how many tests failed; in a strict run those that
+/// decided nothing too.
 size_t printResults(const std::vector<app::RuleTestResult>& results, const Options& options,
                     app::RulesReport& report) {
-    size_t failed = 0, skipped = 0;
+    size_t failed = 0, skipped = 0, cutOff = 0;
     for (const app::RuleTestResult& result : results) {
         failed += result.failures.empty() ? 0 : 1;
         skipped += result.skipped ? 1 : 0;
+        const bool isCut = !result.cutOff.empty() || !result.stopped.empty();
+        cutOff += result.failures.empty() && isCut ? 1 : 0;
         app::RuleTestEntry& entry = report.tests.emplace_back();
         entry = {result.test->rule,
                  result.test->name,
@@ -55,7 +64,7 @@ size_t printResults(const std::vector<app::RuleTestResult>& results, const Optio
                  result.skipped            ? "skipped"
                  : result.failures.empty() ? "passed"
                                            : "failed",
-                 result.skipped.value_or(""),
+                 result.cutOff.empty() ? result.skipped.value_or("") : cutOffText(result.cutOff),
                  {}};
         for (const app::RuleTestFailure& failure : result.failures)
             entry.failures.emplace_back(failure.expected, failure.found);
@@ -67,19 +76,36 @@ size_t printResults(const std::vector<app::RuleTestResult>& results, const Optio
             printOut(failureText(result));
         else if (result.skipped)
             printOut(fmt::format("{} skipped: {}\n", name, *result.skipped));
+        else if (!result.cutOff.empty())
+            printOut(fmt::format("{}: {}\n", name, cutOffText(result.cutOff)));
         else if (options.verbose)
             printOut(name + " passed\n");
+        for (const std::string& why : result.stopped)
+            printOut(fmt::format("{}: {}\n", name, why));
     }
     if (!options.asJson)
         printOut(fmt::format("{} rule tests passed, {} failed, {} skipped\n",
                              results.size() - failed - skipped, failed, skipped));
-    return failed;
+    return failed + (options.strict ? skipped + cutOff : 0);
+}
+
+/// How far the exact level reaches, of what has two sides at all.
+std::string shareText(size_t rewrites, size_t exact, size_t real) {
+    if (rewrites == 0)
+        return {};
+    auto percent = [&](size_t count) { return (200 * count + rewrites) / (2 * rewrites); };
+    std::string out = fmt::format("of {} rewrites and forms {} are proved ({} %)", rewrites, exact,
+                                  percent(exact));
+    if (real > 0)
+        out += fmt::format(", {} more {} equal over the reals ({} % together)", real,
+                           real == 1 ? "is" : "are", percent(exact + real));
+    return out + "\n";
 }
 
 /// Prints the proofs that failed and returns how many; in a strict run those without a sample too.
 size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& options,
                    app::RulesReport& report) {
-    size_t failed = 0, unsampled = 0, open = 0, exact = 0, real = 0, fuse = 0;
+    size_t failed = 0, unsampled = 0, open = 0, exact = 0, real = 0, fuse = 0, rewrites = 0;
     for (const app::RuleProof& proof : proofs) {
         const bool hasExample = !proof.counterexamples.empty();
         const std::string obstacle =
@@ -90,11 +116,12 @@ size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& opt
                                 hasExample ? proof.counterexamples[0].difference : "",
                                 proof.guard});
         failed += proof.failing > 0 ? 1 : 0;
-        unsampled += proof.failing == 0 && proof.samples == 0 && !proof.isProved() ? 1 : 0;
+        unsampled += proof.failing == 0 && proof.samples == 0 && !proof.isExact() ? 1 : 0;
         open += proof.open.empty() ? 0 : 1;
+        rewrites += proof.isRewrite ? 1 : 0;
         exact += proof.level == app::ProofLevel::Bits ? 1 : 0;
         real += proof.level == app::ProofLevel::Reals ? 1 : 0;
-        fuse += !proof.isRewrite && proof.failing == 0 && proof.samples > 0 && !proof.isProved();
+        fuse += !proof.isRewrite && proof.failing == 0 && proof.samples > 0 && !proof.isExact();
         if (options.asJson)
             continue;
         printOut(app::proofText(proof));
@@ -106,11 +133,11 @@ size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& opt
     const std::string fused =
         fuse > 0 ? fmt::format(" (of them {} fuse rule{})", fuse, fuse > 1 ? "s" : "") : "";
     const std::string summary = fmt::format(
-        "{} rules proved, {} proved over the reals, {} tested{}, {} unsound, "
+        "{} rules proved, {} equal over the reals, {} tested{}, {} unsound, "
         "{} without a sample\n",
         exact, real, proofs.size() - exact - real - failed - unsampled, fused, failed, unsampled);
     if (!options.asJson)
-        printOut(summary);
+        printOut(summary + shareText(rewrites, exact, real));
     return failed + (options.strict ? unsampled - open : 0); // what has no body cannot be sampled
 }
 
@@ -177,7 +204,8 @@ Action addTest(CLI::App& app) {
     app.add_flag("--no-proof", options->noProof, "only the tests, no numeric proof of the rules");
     app.add_flag("--only-proof", options->onlyProof, "only the numeric proof of the rules");
     app.add_flag("--strict", options->strict,
-                 "a rule without a test, or for which the proof found no sample, fails too");
+                 "fails too: a rule without a test, a skipped test, a search that was cut off, a "
+                 "rule for which the proof found no sample");
     app.add_option("--seed", options->seed, "of the proof's graphs and inputs")
         ->check(seedNumber())
         ->capture_default_str();

@@ -31,7 +31,7 @@ int list() {
 int run(const Options& options) {
     if (options.name.empty())
         return list();
-    auto graph = zoo::build(options.name, options.seed);
+    auto graph = zoo::written(options.name, options.seed);
     if (!graph)
         return reportError(graph.error());
     std::string path = options.output.empty() ? options.name + ".onnx" : options.output;

@@ -74,6 +74,10 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     app.add_flag_callback(
         "--no-builtin", [&options] { options.rules.builtin = false; },
         "only the rules given with -p");
+    app.add_option("--without-rule", options.rules.without,
+                   "name of a rule to leave out; repeatable")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
     app.add_option("--pipeline", options.fuse.pipeline, "pipeline of the rule files to run")
         ->capture_default_str();
     app.add_option("--decide", options.decide,
@@ -86,6 +90,11 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
                    "cuts off is reported")
         ->capture_default_str()
         ->check(CLI::Range(1U, 100'000'000U));
+    app.add_option("--rule-steps", options.fuse.ruleSteps,
+                   "steps that all searches of one rule in one graph may take together; what they "
+                   "leave out is reported")
+        ->capture_default_str()
+        ->check(CLI::Range(1.0, 1e15));
     app.add_option("--gain-cache", options.fuse.measuring.file,
                    "file that keeps what --decide measure found, one match a line");
     addPrecisionOptions(app, options.precision);

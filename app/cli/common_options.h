@@ -19,8 +19,8 @@ struct PrecisionTexts {
     std::vector<std::string> of;
 };
 
-/// --dim, -p, -I, --no-builtin, --pipeline, --decide, --gain-cache, --precision, --precision-of,
-/// --strict, --quiet
+/// --dim, -p, -I, --no-builtin, --without-rule, --pipeline, --decide, --gain-cache, --precision,
+/// --precision-of, --strict, --quiet
 struct RewriteOptions {
     std::vector<std::string> dims;
     PrecisionTexts precision;

@@ -92,7 +92,7 @@ constexpr Row rows[] = {
      "  fuselage run model.onnx --backend reference"},
     {"check", "parse and check .fuse files; no model needed", addCheck,
      "  fuselage check my_rules.fuse\n"
-     "  fuselage check --strict   the built-in library, with lints"},
+     "  fuselage check --strict   the built-in library, with lints and proofs"},
     {"fmt", "bring .fuse files into canonical layout; comments stay", addFmt,
      "  fuselage fmt my_rules.fuse\n"
      "  fuselage fmt --check rules/   changes nothing, exit code 1 when something would\n"

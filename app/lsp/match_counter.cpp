@@ -7,11 +7,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -51,10 +54,45 @@ Subjects subjectsOf(Graph model) {
     return out;
 }
 
+/// How long an answer waits for a near miss that nobody has looked for.
+constexpr std::chrono::milliseconds patience{30};
+
+constexpr uint64_t stepsForNearMisses = 2'000'000;
+
+/// Where the rule comes nearest to a match, in words; nothing when `stop` became true.
+std::optional<std::string> nearestOf(Subjects& subjects, const RuleSet& rules,
+                                     const std::string& name, FunctionRef<bool()> stop) {
+    const auto rule =
+        std::ranges::find_if(rules.rules, [&](const Rule& each) { return each.name == name; });
+    if (rule == rules.rules.end())
+        return std::string();
+    const IndexedRule indexed(*rule, 0);
+    MatcherOptions options;
+    options.explain = true;
+    options.maxNearMisses = 1;
+    options.ruleBudget = stepsForNearMisses;
+    std::optional<NearMiss> nearest;
+    for (const auto& subject : subjects) {
+        auto keep = [&](const IndexedRule&, MatchResult& found) {
+            for (NearMiss& miss : found.nearMisses)
+                if (!nearest || miss.step > nearest->step)
+                    nearest = std::move(miss);
+            return true;
+        };
+        Matcher matcher(subject->graph, subject->facts, subject->convexity, options);
+        if (!matcher.findEach({&indexed}, keep, stop))
+            return std::nullopt;
+    }
+    if (!nearest)
+        return "; nothing comes near";
+    std::string out = fmt::format("; nearest at `{}`, {} of {} steps fit: {}", nearest->anchor,
+                                  nearest->step, nearest->steps, nearest->reason.message);
+    return nearest->reason.flip.empty() ? out : out + "; " + nearest->reason.flip;
+}
+
 /// Legal matches of each rule; nothing when `stop` became true.
-std::optional<Counts> countMatches(Subjects& subjects, const Job& job, FunctionRef<bool()> stop) {
-    SourceSet sources;
-    const dsl::LoadedRules loaded = dsl::loadRules(sources, job.texts, job.resolver);
+std::optional<Counts> countMatches(Subjects& subjects, const dsl::LoadedRules& loaded,
+                                   FunctionRef<bool()> stop) {
     Counts counts;
     for (const auto& subject : subjects) {
         const auto found = subject->cache.update(loaded.rules, stop);
@@ -76,6 +114,9 @@ struct MatchCounter::State {
     Job wanted;
     uint64_t counted = 0; ///< number of the job that `counts` belongs to
     Counts counts;
+    std::set<std::string> asked;                ///< rules whose near miss is wanted
+    std::map<std::string, std::string> nearest; ///< in words, by rule; of the job counted
+    std::condition_variable told;
     std::string broken; ///< why the model cannot be used
     bool stop = false;
     std::thread thread; ///< last: starts when the rest is there
@@ -91,21 +132,38 @@ void MatchCounter::State::run() {
         return;
     }
     Subjects subjects = subjectsOf(std::move(model->graph));
+    SourceSet sources;
+    dsl::LoadedRules loaded; ///< of the job counted
     std::unique_lock lock(mutex);
     for (;;) {
-        wake.wait(lock, [&] { return stop || wanted.number > counted; });
+        wake.wait(lock, [&] { return stop || wanted.number > counted || !asked.empty(); });
         if (stop)
             return;
         const Job job = wanted;
-        lock.unlock();
-        auto result = countMatches(subjects, job, [&] {
+        auto isOld = [&] {
             const std::lock_guard inner(mutex);
             return stop || wanted.number > job.number;
-        });
+        };
+        if (job.number == counted) {
+            const std::string rule = *asked.begin();
+            lock.unlock();
+            auto words = nearestOf(subjects, loaded.rules, rule, isOld);
+            lock.lock();
+            asked.erase(rule);
+            if (words && wanted.number == job.number)
+                nearest[rule] = std::move(*words);
+            told.notify_all();
+            continue;
+        }
+        lock.unlock();
+        sources = SourceSet();
+        loaded = dsl::loadRules(sources, job.texts, job.resolver);
+        auto result = countMatches(subjects, loaded, isOld);
         lock.lock();
         if (result && wanted.number == job.number) {
             counts = std::move(*result);
             counted = job.number;
+            nearest.clear();
         }
     }
 }
@@ -141,9 +199,22 @@ std::optional<uint64_t> MatchCounter::matches(const std::string& rule) const {
 
 std::string MatchCounter::describe(const std::string& rule) const {
     const std::string model = std::filesystem::path(m_state->path).filename().string();
-    if (auto count = matches(rule))
-        return fmt::format("{} {} on `{}`", *count, *count == 1 ? "match" : "matches", model);
-    const std::lock_guard lock(m_state->mutex);
+    const auto count = matches(rule);
+    std::unique_lock lock(m_state->mutex);
+    if (count) {
+        const std::string out =
+            fmt::format("{} {} on `{}`", *count, *count == 1 ? "match" : "matches", model);
+        if (*count > 0)
+            return out;
+        if (!m_state->nearest.contains(rule)) {
+            m_state->asked.insert(rule);
+            m_state->wake.notify_all();
+            m_state->told.wait_for(lock, patience, [&] { return !m_state->asked.contains(rule); });
+        }
+        const auto words = m_state->nearest.find(rule);
+        return words != m_state->nearest.end() ? out + words->second
+                                               : out + "; what comes nearest is being looked for";
+    }
     if (!m_state->broken.empty())
         return fmt::format("no match count: {}", m_state->broken);
     if (m_state->counted > 0 && m_state->counted == m_state->wanted.number)

@@ -22,7 +22,8 @@ public:
     void update(std::vector<dsl::RuleInput> texts, dsl::ImportResolver resolver);
 
     /// One line about the rule as it stands in the newest texts: its matches, that they are being
-    /// counted, or why they cannot be.
+    /// counted, or why they cannot be. Of a rule without matches: where it came nearest, which may
+    /// take a moment for the first time.
     std::string describe(const std::string& rule) const;
 
     /// The matches of the newest texts' rule; nothing while they are being counted.

@@ -4,6 +4,7 @@
 #include "app/lsp/server_internal.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace fuselage::lsp {
 
@@ -131,6 +132,21 @@ Answer references(State& state, const Json& params) {
     return {std::move(list)};
 }
 
+/// The same name in this text alone.
+Answer documentHighlight(State& state, const Json& params) {
+    constexpr int text = 1; // neither read nor written
+    auto cursor = cursorOf(state, params);
+    Json list = Json::array();
+    if (!cursor)
+        return {std::move(list)};
+    const PositionMap map(cursor->document->text);
+    for (const dsl::Place& place :
+         cursor->service().references(cursor->document->name, cursor->offset))
+        if (place.name == cursor->document->name)
+            list.push_back({{"range", rangeJson(map, place.begin, place.end)}, {"kind", text}});
+    return {std::move(list)};
+}
+
 Answer prepareRename(State& state, const Json& params) {
     auto cursor = cursorOf(state, params);
     if (!cursor)
@@ -168,6 +184,22 @@ Answer formatting(State& state, const Json& params) {
         {{{"range", rangeJson(PositionMap(text), 0, end)}, {"newText", std::move(formatted)}}})};
 }
 
+Answer rangeFormatting(State& state, const Json& params) {
+    auto cursor = cursorOf(state, params);
+    Json list = Json::array();
+    const Json* start = member(params, {"range", "start"});
+    const Json* end = member(params, {"range", "end"});
+    if (!cursor || !start || !end)
+        return {std::move(list)};
+    const PositionMap map(cursor->document->text);
+    for (const dsl::TextEdit& edit :
+         cursor->service().formatRange(cursor->document->name, map.offset(positionFrom(*start)),
+                                       map.offset(positionFrom(*end))))
+        list.push_back(
+            {{"range", rangeJson(map, edit.place.begin, edit.place.end)}, {"newText", edit.text}});
+    return {std::move(list)};
+}
+
 Answer foldingRange(State& state, const Json& params) {
     auto cursor = cursorOf(state, params);
     Json list = Json::array();
@@ -198,6 +230,78 @@ Answer documentSymbol(State& state, const Json& params) {
     return {std::move(list)};
 }
 
+bool holdsLetters(const std::string& name, const std::string& query) {
+    size_t at = 0;
+    for (const char c : name)
+        if (at < query.size() && std::tolower(static_cast<unsigned char>(c)) ==
+                                     std::tolower(static_cast<unsigned char>(query[at])))
+            ++at;
+    return at == query.size();
+}
+
+/// Rules, patterns and the like of all texts whose names hold the letters asked for, in that order.
+Answer workspaceSymbol(State& state, const Json& params) {
+    constexpr size_t most = 1000;
+    const std::string query = stringAt(params, {"query"});
+    Json list = Json::array();
+    for (auto& [folder, group] : state.workspace.groups())
+        for (const auto& [name, document] : group.documents) {
+            const PositionMap map(document.text);
+            for (const dsl::Symbol& symbol : group.service->symbols(name))
+                if (list.size() < most && holdsLetters(symbol.name, query))
+                    list.push_back(
+                        {{"name", symbol.name},
+                         {"kind", kindRow(symbol.kind).symbol},
+                         {"containerName", document.name},
+                         {"location",
+                          {{"uri", document.uri},
+                           {"range", rangeJson(map, symbol.nameBegin, symbol.nameEnd)}}}});
+        }
+    return {std::move(list)};
+}
+
+/// The text with the edits made, which stand apart from each other.
+std::string edited(std::string text, std::vector<dsl::TextEdit> edits) {
+    std::sort(edits.begin(), edits.end(), [](const dsl::TextEdit& a, const dsl::TextEdit& b) {
+        return a.place.begin > b.place.begin;
+    });
+    for (const dsl::TextEdit& edit : edits)
+        text.replace(edit.place.begin, edit.place.end - edit.place.begin, edit.text);
+    return text;
+}
+
+/// The guards that the proof suggests for rules in the range, where the rules load with them.
+void addGuards(State& state, const Cursor& cursor, uint32_t begin, uint32_t end, Json& list) {
+    const std::string& name = cursor.document->name;
+    const auto known = state.checked.find(name);
+    if (known == state.checked.end())
+        return;
+    for (const Diagnostic& each : known->second->diagnostics.all()) {
+        const Source& source = (*known->second->sources)[each.span.source];
+        const bool isHere = source.name() == name && source.text() == cursor.document->text &&
+                            each.span.begin <= end && each.span.end >= begin;
+        if (!isHere || each.code != "E0501" || each.fix.empty())
+            continue;
+        auto edits = cursor.service().guarded(name, each.span.begin, each.fix);
+        if (edits.empty())
+            continue;
+        std::vector<dsl::RuleInput> inputs = state.workspace.inputs(*cursor.group);
+        std::erase_if(inputs, [&](const dsl::RuleInput& input) {
+            return input.name != name && !cursor.group->ofProject;
+        });
+        for (dsl::RuleInput& input : inputs)
+            if (input.name == name)
+                input.text = edited(source.text(), edits);
+        SourceSet sources;
+        if (dsl::loadRules(sources, inputs, state.workspace.resolver(*cursor.group))
+                .diagnostics.hasErrors())
+            continue;
+        list.push_back({{"title", "demand what the proof suggests"},
+                        {"kind", "quickfix"},
+                        {"edit", workspaceEditJson(*cursor.group, edits)}});
+    }
+}
+
 Answer codeAction(State& state, const Json& params) {
     auto cursor = cursorOf(state, params);
     Json list = Json::array();
@@ -212,6 +316,8 @@ Answer codeAction(State& state, const Json& params) {
         list.push_back({{"title", action.title},
                         {"kind", "quickfix"},
                         {"edit", workspaceEditJson(*cursor->group, action.edits)}});
+    addGuards(state, *cursor, map.offset(positionFrom(*start)), map.offset(positionFrom(*end)),
+              list);
     return {std::move(list)};
 }
 
@@ -221,13 +327,16 @@ constexpr RequestRow rows[] = {
     {"textDocument/signatureHelp", signatureHelp},
     {"textDocument/definition", definition},
     {"textDocument/references", references},
+    {"textDocument/documentHighlight", documentHighlight},
     {"textDocument/prepareRename", prepareRename},
     {"textDocument/rename", rename},
     {"textDocument/formatting", formatting},
+    {"textDocument/rangeFormatting", rangeFormatting},
     {"textDocument/foldingRange", foldingRange},
     {"textDocument/documentSymbol", documentSymbol},
     {"textDocument/semanticTokens/full", semanticTokens},
     {"textDocument/codeAction", codeAction},
+    {"workspace/symbol", workspaceSymbol},
 };
 
 } // namespace
@@ -244,8 +353,11 @@ Json capabilities() {
             {"signatureHelpProvider", {{"triggerCharacters", {"(", ","}}}},
             {"definitionProvider", true},
             {"referencesProvider", true},
+            {"documentHighlightProvider", true},
             {"renameProvider", {{"prepareProvider", true}}},
             {"documentFormattingProvider", true},
+            {"documentRangeFormattingProvider", true},
+            {"workspaceSymbolProvider", true},
             {"foldingRangeProvider", true},
             {"documentSymbolProvider", true},
             {"semanticTokensProvider", {{"legend", semanticLegend()}, {"full", true}}},

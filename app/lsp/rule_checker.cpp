@@ -2,7 +2,7 @@
 #include "app/lsp/rule_checker.h"
 
 #include "app/pipeline/lint/lint.h"
-#include "app/pipeline/prove/proof.h"
+#include "app/pipeline/prove/proof_diagnostics.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -25,19 +25,6 @@ std::string keyOf(const SourceSet& sources, const Rule& rule) {
     size_t end = text.find("\nrule ", rule.span.end);
     return source.name() + "\n" +
            text.substr(rule.span.begin, end == std::string::npos ? end : end - rule.span.begin);
-}
-
-/// As a diagnostic at the rule's name.
-void addProof(const app::RuleProof& proof, Diagnostics& out) {
-    if (proof.failing == 0)
-        return;
-    Diagnostic& d = out.error("E0501", proof.span,
-                              "rule `" + proof.rule +
-                                  "` is unsound: the proof found graphs where "
-                                  "it changes the result");
-    d.found = proof.counterexamples[0].difference;
-    if (!proof.guard.empty())
-        d.fix = "with " + proof.guard + " the samples that are left agree";
 }
 
 } // namespace
@@ -84,7 +71,7 @@ std::shared_ptr<const CheckedRules> RuleChecker::State::check(const Job& job, Pr
         }
         app::RuleProof placed = proof->second;
         placed.span = rule.span;
-        addProof(placed, out->diagnostics);
+        app::addProof(placed, out->diagnostics);
         out->verdicts[rule.name] = app::verdictText(placed);
     }
     out->sources = std::move(library.sources);

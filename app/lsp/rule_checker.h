@@ -18,7 +18,7 @@ namespace fuselage::lsp {
 struct CheckedRules {
     std::unique_ptr<SourceSet> sources;
     Diagnostics diagnostics;                     ///< spans point into `sources`
-    std::map<std::string, std::string> verdicts; ///< "proved over the reals", by rule
+    std::map<std::string, std::string> verdicts; ///< "equal over the reals", by rule
 };
 
 class RuleChecker {

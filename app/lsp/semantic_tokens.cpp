@@ -38,7 +38,7 @@ Json semanticLegend() {
 
 Answer semanticTokens(Server::State& state, const Json& params) {
     auto cursor = cursorOf(state, params);
-    Json data = Json::array();
+    Json::array_t data;
     if (!cursor)
         return {{{"data", std::move(data)}}};
     const std::string& text = cursor->document->text;
@@ -48,14 +48,16 @@ Answer semanticTokens(Server::State& state, const Json& params) {
         const Position at = map.position(begin), behind = map.position(end);
         if (at.line != behind.line || behind.character <= at.character)
             return;
-        data.push_back(at.line - before.line);
-        data.push_back(at.line == before.line ? at.character - before.character : at.character);
-        data.push_back(behind.character - at.character);
-        data.push_back(static_cast<int>(colour));
-        data.push_back(0);
+        data.emplace_back(at.line - before.line);
+        data.emplace_back(at.line == before.line ? at.character - before.character : at.character);
+        data.emplace_back(behind.character - at.character);
+        data.emplace_back(static_cast<int>(colour));
+        data.emplace_back(0);
         before = at;
     };
-    for (const dsl::Highlight& piece : cursor->service().highlight(cursor->document->name)) {
+    const std::vector<dsl::Highlight> pieces = cursor->service().highlight(cursor->document->name);
+    data.reserve(pieces.size() * 5);
+    for (const dsl::Highlight& piece : pieces) {
         if (*colours[static_cast<size_t>(piece.colour)] == 0)
             continue;
         uint32_t begin = piece.begin;

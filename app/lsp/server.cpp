@@ -14,7 +14,7 @@ namespace {
 using State = Server::State;
 
 constexpr int parseError = -32700, invalidRequest = -32600, methodNotFound = -32601,
-              notInitialized = -32002;
+              notInitialized = -32002, requestCancelled = -32800;
 
 std::string rootOf(const Json& params) {
     const Json* folders = member(params, {"workspaceFolders"});
@@ -29,14 +29,9 @@ Answer initialize(State& state, const Json& params) {
     if (!project)
         state.notify("window/showMessage", {{"type", 2}, {"message", project.error().text()}});
     Project known = project ? std::move(*project) : Project{};
-    std::string model = stringAt(params, {"initializationOptions", "model"});
-    if (!model.empty() && model.front() != '/' && !root.empty())
-        model = root + "/" + model;
-    for (const std::string& other : {state.options.model, known.model})
-        if (model.empty())
-            model = other;
-    if (!model.empty())
-        state.counter = std::make_unique<MatchCounter>(model);
+    state.root = root;
+    state.projectModel = known.model;
+    state.setModel(stringAt(params, {"initializationOptions", "model"}));
     if (state.options.checks)
         state.checker = std::make_unique<RuleChecker>();
     state.workspace = Workspace(std::move(known), state.options.words);
@@ -80,6 +75,14 @@ void didClose(State& state, const Json& params) {
     state.notify("textDocument/publishDiagnostics", {{"uri", uri}, {"diagnostics", Json::array()}});
 }
 
+/// Settings of the section `fuselage`, or of all sections.
+void didChangeConfiguration(State& state, const Json& params) {
+    if (member(params, {"settings", "fuselage", "model"}))
+        state.setModel(stringAt(params, {"settings", "fuselage", "model"}));
+    else if (member(params, {"settings", "model"}))
+        state.setModel(stringAt(params, {"settings", "model"}));
+}
+
 struct NotificationRow {
     const char* method;
     void (*take)(State& state, const Json& params);
@@ -89,6 +92,7 @@ constexpr NotificationRow notificationRows[] = {
     {"textDocument/didOpen", didOpen},
     {"textDocument/didChange", didChange},
     {"textDocument/didClose", didClose},
+    {"workspace/didChangeConfiguration", didChangeConfiguration},
 };
 
 Answer answerTo(State& state, const std::string& method, const Json& params) {
@@ -128,6 +132,20 @@ void reply(const State& state, const Json& id, const Answer& answer) {
 
 void Server::State::notify(const char* method, Json params) const {
     send(textOf({{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}}));
+}
+
+void Server::State::setModel(std::string wanted) {
+    if (!wanted.empty() && wanted.front() != '/' && !root.empty())
+        wanted = root + "/" + wanted;
+    for (const std::string& other : {options.model, projectModel})
+        if (wanted.empty())
+            wanted = other;
+    if (wanted == model)
+        return;
+    model = std::move(wanted);
+    counter = model.empty() ? nullptr : std::make_unique<MatchCounter>(model);
+    countedFolder.clear();
+    countedRevision = 0;
 }
 
 void Server::State::publish(Group& group) {
@@ -202,7 +220,30 @@ Server::Server(ServerOptions options, std::function<void(std::string)> send)
 Server::~Server() = default;
 
 void Server::handle(std::string_view body) {
-    const Json message = Json::parse(body, nullptr, false);
+    receive(body);
+    while (hasWaiting())
+        handleNext();
+}
+
+void Server::receive(std::string_view body) {
+    Json& message = m_state->waiting.emplace_back().message;
+    message = Json::parse(body, nullptr, false);
+    const Json* id = member(message, {"params", "id"});
+    if (stringAt(message, {"method"}) != "$/cancelRequest" || !id)
+        return;
+    for (Waiting& earlier : m_state->waiting)
+        if (const Json* its = member(earlier.message, {"id"}))
+            earlier.isCancelled |= *its == *id && member(earlier.message, {"method"});
+}
+
+bool Server::hasWaiting() const {
+    return !m_state->waiting.empty();
+}
+
+void Server::handleNext() {
+    const Waiting next = std::move(m_state->waiting.front());
+    m_state->waiting.pop_front();
+    const Json& message = next.message;
     if (message.is_discarded())
         return reply(*m_state, nullptr, {{}, parseError, "this is no JSON"});
     const std::string method = stringAt(message, {"method"});
@@ -214,6 +255,8 @@ void Server::handle(std::string_view body) {
     }
     static const Json none = Json::object();
     const Json* params = member(message, {"params"});
+    if (id && next.isCancelled)
+        return reply(*m_state, *id, {{}, requestCancelled, "cancelled"});
     if (id)
         return reply(*m_state, *id, answerTo(*m_state, method, params ? *params : none));
     if (method == "exit")

@@ -28,6 +28,11 @@ public:
     /// One message of the client, in order. Anything may be in it.
     void handle(std::string_view body);
 
+    /// The same in two steps: a request that waits is cancelled by a message that comes after it.
+    void receive(std::string_view body);
+    bool hasWaiting() const;
+    void handleNext();
+
     /// Work that waits until no message does: diagnostics of the newest texts.
     void idle();
     bool hasIdleWork() const;

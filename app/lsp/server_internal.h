@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <deque>
 #include <initializer_list>
 #include <span>
 
@@ -28,11 +29,20 @@ struct Answer {
 constexpr int invalidParams = -32602;
 constexpr int requestFailed = -32803;
 
+/// A message that was received and not handled.
+struct Waiting {
+    Json message = {};
+    bool isCancelled = false;
+};
+
 struct Server::State {
     ServerOptions options;
+    std::deque<Waiting> waiting;
+    std::string root, projectModel; ///< of `initialize`
     std::function<void(std::string)> send;
     Workspace workspace{{}, {}};
     std::unique_ptr<MatchCounter> counter; ///< null without a model
+    std::string model;                     ///< that it counts on
     std::string countedFolder;             ///< the group whose rules it counts
     uint64_t countedRevision = 0;
     std::unique_ptr<RuleChecker> checker; ///< null where nobody wants it
@@ -41,6 +51,8 @@ struct Server::State {
     std::optional<int> exitCode;
 
     void notify(const char* method, Json params) const;
+    /// `wanted`: by the client; empty: by the command line or the project.
+    void setModel(std::string wanted);
     void publish(Group& group);
     void publish(Group& group, const std::string& name);
     void check(const Group& group);

@@ -28,6 +28,16 @@ bool writeAll(int output, const std::string& bytes) {
     return true;
 }
 
+/// Handles what waits; the exit code where the client asked to exit.
+std::optional<int> handleAll(Server& server) {
+    while (server.hasWaiting()) {
+        server.handleNext();
+        if (auto code = server.exitCode())
+            return code;
+    }
+    return std::nullopt;
+}
+
 } // namespace
 
 Result<int> serve(ServerOptions options, int input, int output) {
@@ -39,7 +49,15 @@ Result<int> serve(ServerOptions options, int input, int output) {
     std::string bytes(size_t{64} << 10, '\0');
     while (writable) {
         pollfd source{input, POLLIN, 0};
-        const int ready = poll(&source, 1, server.hasIdleWork() ? restMilliseconds : -1);
+        // All that came is read before the next message is handled: it may cancel it.
+        const int rest = server.hasWaiting() ? 0 : server.hasIdleWork() ? restMilliseconds : -1;
+        const int ready = poll(&source, 1, rest);
+        if (ready == 0 && server.hasWaiting()) {
+            server.handleNext();
+            if (auto code = server.exitCode())
+                return *code;
+            continue;
+        }
         if (ready == 0) {
             server.idle();
             continue;
@@ -52,15 +70,17 @@ Result<int> serve(ServerOptions options, int input, int output) {
         reader.feed(std::string_view(bytes).substr(0, static_cast<size_t>(count)));
         for (;;) {
             auto body = reader.next();
-            if (!body)
-                return failure(body.error());
+            if (!body) {
+                const auto code = handleAll(server);
+                return code ? Result<int>(*code) : failure(body.error());
+            }
             if (!*body)
                 break;
-            server.handle(**body);
-            if (auto code = server.exitCode())
-                return *code;
+            server.receive(**body);
         }
     }
+    if (auto code = handleAll(server))
+        return *code;
     return failure("lsp.closed", "the client closed the stream without `exit`");
 }
 

@@ -6,13 +6,14 @@
 #include "app/pipeline/summary.h"
 #include "core/support/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <future>
 
 namespace fuselage::app {
 
 namespace {
-
-using SidePtr = std::shared_ptr<const AnalysisCache::Side>;
 
 /// What every symbol of the inputs is bound to. A loaded model has them; one that was made here
 /// gets them here.
@@ -26,20 +27,14 @@ Result<DimensionValues> sizesOf(const LoadedModel& model, const DimensionValues&
 }
 
 /// `settled`: types and constants are as they will be with these sizes.
-Result<SidePtr> makeSide(std::shared_ptr<const Graph> graph, bool settled,
-                         const DimensionValues& dims, Form form, const PlanRequest& request,
-                         Progress& progress) {
-    if (!settled) {
-        auto sized = withSizes(graph->clone(), dims, progress);
-        if (!sized)
-            return failure(sized.error());
-        graph = std::make_shared<const Graph>(std::move(*sized));
-    }
-    auto planned = planSide(std::move(graph), form, request, progress);
-    if (!planned)
-        return failure(planned.error());
-    SideReport report = summariseSide(*planned);
-    return SidePtr(new AnalysisCache::Side{std::move(*planned), std::move(report)});
+Result<std::shared_ptr<const Graph>> sizedGraph(std::shared_ptr<const Graph> graph, bool settled,
+                                                const DimensionValues& dims, Progress& progress) {
+    if (settled)
+        return graph;
+    auto out = withSizes(graph->clone(), dims, progress);
+    if (!out)
+        return failure(out.error());
+    return std::make_shared<const Graph>(std::move(*out));
 }
 
 bool hasRewritten(const Trace& trace) {
@@ -57,6 +52,7 @@ std::string optionsKey(const AnalysisOptions& options) {
     appendSized(out, nameOf(options.fuse.precision));
     out += options.fuse.strict ? 's' : '-';
     out += options.fuse.explain ? 'e' : '-';
+    out += fmt::format("{};{};", options.fuse.searchSteps, options.fuse.ruleSteps);
     out += options.backend ? 'b' : '-';
     out += options.fuse.plan ? 'p' : '-';
     for (const PrecisionOf& each : options.fuse.precisionOf.of) {
@@ -95,10 +91,14 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     report.stageSeconds["precision"] = watch.lap();
     FuseOptions fusing = options.fuse;
     fusing.device = options.profile;
+    fusing.gains = known.gains;
     auto rewritten = fuse(prepared, library, fusing, known.rewriting, progress);
     if (!rewritten)
         return failure(rewritten.error());
-    out.fused = std::make_shared<const Graph>(std::move(rewritten->graph));
+    out.fused = rewritten->known ? rewritten->known
+                                 : std::make_shared<const Graph>(std::move(rewritten->graph));
+    if (!fusing.plan) // whose matches are no state of the memo
+        known.rewriting.keepLast(out.fused);
     if (!options.everyNearMiss && !rewritten->trace.nearMisses.empty())
         dropForeign(library.loaded.rules, operatorsIn(*prepared.graph), rewritten->trace);
     report.stageSeconds["fuse"] = watch.lap();
@@ -109,39 +109,57 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     const bool settled = dims->empty() && storageOf(options.fuse.precision) == DType::Float32;
     if (!known.before) {
         request.shapes = options.shapes ? &options.shapes->before : nullptr;
-        auto side = makeSide(prepared.graph, settled, *dims, Form::Unfused, request, progress);
+        auto graph = sizedGraph(prepared.graph, settled, *dims, progress);
+        if (!graph)
+            return failure(graph.error());
+        auto side = planSide(std::move(*graph), Form::Unfused, request, progress);
         if (!side)
             return failure(side.error());
         known.before = std::move(*side);
     }
     report.stageSeconds["plan_unfused"] = watch.lap();
     // What a plan replays is not among what is remembered.
-    if (!known.after || known.afterState != known.rewriting.last() || fusing.plan) {
+    const bool isNew =
+        !known.after || known.afterState != known.rewriting.last() || fusing.plan.has_value();
+    auto graph =
+        isNew ? sizedGraph(out.fused, settled && !hasRewritten(rewritten->trace), *dims, progress)
+              : Result<std::shared_ptr<const Graph>>(known.after->graph);
+    if (!graph)
+        return failure(graph.error());
+    // What needs no plan is said while it is made.
+    GraphReport drawn;
+    std::future<void> beside =
+        std::async(std::launch::async | std::launch::deferred, [&, planned = *graph] {
+            drawn = summariseGraph(*planned);
+            report.before = summariseSide(*known.before); // a copy to keep takes as much memory
+            addSteps(library.loaded.rules, rewritten->trace, report);
+        });
+    if (isNew) {
         request.shapes = options.shapes ? &options.shapes->after : nullptr;
-        auto side = makeSide(out.fused, settled && !hasRewritten(rewritten->trace), *dims,
-                             Form::Fused, request, progress);
+        auto side = planSide(std::move(*graph), Form::Fused, request, progress);
         if (!side)
             return failure(side.error());
         known.after = std::move(*side);
         known.afterState = known.rewriting.last();
     }
+    beside.get();
     report.stageSeconds["plan_fused"] = watch.lap();
 
-    out.before = known.before->planned;
-    out.after = known.after->planned;
+    out.before = *known.before;
+    out.after = *known.after;
     out.dims = std::move(*dims);
     const Plan& fusedPlan = *out.after.plan;
     report.machine = summariseProfile(options.profile);
     report.model = summariseModel(model, out.dims);
-    report.before = known.before->report;
-    report.after = known.after->report;
+    report.after = summariseSide(out.after, std::move(drawn));
     report.splits = summariseSplits(fusedPlan);
     report.recomputes = summariseRecomputes(fusedPlan);
     report.groups = summariseGroups(fusedPlan);
     report.layouts = summariseLayouts(fusedPlan);
+    report.sweeps = summariseSweeps(fusedPlan);
     report.rules = summariseRules(library.loaded.rules, *out.fused, rewritten->trace,
                                   *out.before.plan, fusedPlan);
-    addMatches(library.loaded.rules, rewritten->trace, report);
+    addMatches(rewritten->trace, report);
     out.trace = std::move(rewritten->trace);
     report.stageSeconds["summary"] = watch.lap();
     return out;

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace fuselage::app {
@@ -44,16 +45,12 @@ struct Analysis {
 /// other: cancel the one that runs first.
 class AnalysisCache {
 public:
-    struct Side {
-        Planned planned;
-        SideReport report;
-    };
-
     struct Known {
         std::string key; ///< of all options that the rest depends on
         std::shared_ptr<const Prepared> prepared;
         RewriteMemo rewriting;
-        std::shared_ptr<const Side> before, after;
+        std::shared_ptr<KnownGains> gains = std::make_shared<KnownGains>();
+        std::optional<Planned> before, after;
         RewriteMemo::State afterState = 0; ///< of the graph that `after` is about
     };
 

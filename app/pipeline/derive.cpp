@@ -171,6 +171,9 @@ Result<void> countSites(const Graph& graph, const std::vector<SiteNodes>& sites,
         for (const TraceEvent& event : trace->events)
             if (event.kind == TraceEvent::Kind::Refused && names.contains(event.nodes.back()))
                 why = event.reason.message;
+        if (sites.size() == 1)
+            return failure("derive.verify", "the rule for these nodes does not fire there: " + why,
+                           "", "derive from fewer nodes");
         return failure("derive.verify",
                        fmt::format("the rule found in common does not fire on the site of `{}`: {}",
                                    graph.node(site.back()).name, why),

@@ -96,9 +96,9 @@ void setNormalAside(const RuleLibrary& library, std::vector<FindingList::Entry>&
     out.tidyRules = static_cast<uint32_t>(tidy.size());
 }
 
-/// What stands first is read first: a person's own rules, those that know most of the nodes here
-/// (a long pattern with one step missing before a short one of other nodes), few steps missing, a
-/// change that works, many places, much gain.
+/// What stands first is read first: a person's own rules, those of which one test alone fails,
+/// those that know most of the nodes here (a long pattern with one step missing before a short one
+/// of other nodes), few steps missing, a change that works, many places, much gain.
 auto rankOf(const Finding& finding) {
     uint32_t missing = finding.steps - std::min(finding.step, finding.steps);
     bool theirs = finding.stage == Finding::Stage::Match && isBuiltIn(finding.file);
@@ -109,7 +109,7 @@ auto rankOf(const Finding& finding) {
                                                           : 0;
     const auto& outcome = finding.outcome;
     bool fails = outcome && !outcome->helps();
-    return std::tuple(order, theirs && finding.openSites() == 0,
+    return std::tuple(order, theirs && finding.openSites() == 0, !finding.isAllButOne,
                       -static_cast<int64_t>(finding.step), missing, fails,
                       -static_cast<int64_t>(finding.openSites()),
                       -static_cast<int64_t>(finding.sites.size()), outcome ? -outcome->us : 0.0);
@@ -121,38 +121,57 @@ void rank(std::vector<FindingList::Entry>& entries) {
     });
 }
 
+/// The change is none that anybody should make.
+void withdraw(Finding& finding) {
+    finding.reason.flip.clear();
+    finding.change.reset();
+}
+
+constexpr size_t mostLoaded = 40;
+
+/// The first few in the order of ranks are run; those behind them are offered when the rules load
+/// with them.
 void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOptions& options,
                 const Trace& now, const Graph& fusedNow, std::vector<FindingList::Entry>& entries,
                 Progress& progress) {
     const size_t nodesNow = countNodes(fusedNow);
     const std::optional<double> bytesNow = totalsOf(fusedNow).bytes;
-    size_t tried = 0;
+    size_t tried = 0, loaded = 0;
     for (FindingList::Entry& entry : entries) {
-        if (tried == options.tries || progress.cancelled())
+        if (progress.cancelled())
             break;
         if (!entry.edit)
             continue;
+        if (tried == options.tries) {
+            if (loaded++ >= mostLoaded || !loadsWith(library, options.rules, *entry.edit))
+                withdraw(entry.finding);
+            continue;
+        }
         progress.report("trying changes", tried++, options.tries);
         auto flip = tryFlip(graph, library, options.rules, options.fuse, entry.finding.rule, now,
                             bytesNow, *entry.edit, progress);
+        Finding& finding = entry.finding;
         if (flip)
-            entry.finding.outcome =
+            finding.outcome =
                 ChangeOutcome{flip->before,
                               flip->fires,
                               flip->us,
                               static_cast<int64_t>(flip->nodes) - static_cast<int64_t>(nodesNow),
                               static_cast<int64_t>(flip->bytes),
                               flip->isUnsound};
-        else if (!progress.cancelled()) // the changed rule does not load
-            entry.finding.reason.flip.clear();
+        else if (progress.cancelled())
+            break;
+        // The changed rule does not load, another step fails then, or it is predicted to cost time.
+        if (!finding.outcome || !finding.outcome->helps())
+            withdraw(finding);
     }
 }
 
 std::vector<RuleStanding> standings(const RuleLibrary& library, const Trace& trace,
-                                    const std::string& only) {
+                                    const TakenNodes& taken, const std::string& only) {
     std::map<std::string, uint32_t> near;
     for (const NearMiss& miss : trace.nearMisses)
-        ++near[miss.rule];
+        near[miss.rule] += taken.isOf(miss.rule, miss.anchor) ? 0 : 1;
     for (const TraceEvent& event : trace.events)
         if (event.kind == TraceEvent::Kind::Refused)
             ++near[event.rule];
@@ -214,7 +233,8 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     auto analysis = analyse(model, library, analysing, progress);
     if (!analysis)
         return failure(analysis.error());
-    FindingList findings(library, options.rule, options.node);
+    const TakenNodes taken(analysis->trace);
+    FindingList findings(library, taken, options.rule, options.node);
     findings.addTrace(analysis->trace);
     addSplits(*analysis, findings);
     addUnsearched(model.graph, options.fuse, analysis->trace, findings);
@@ -230,7 +250,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     out.node = options.node;
     out.nodesBefore = countNodes(model.graph);
     out.nodesAfter = countNodes(*analysis->fused);
-    out.rules = standings(library, analysis->trace, options.rule);
+    out.rules = standings(library, analysis->trace, taken, options.rule);
     auto& entries = findings.entries();
     if (options.rule.empty())
         setNormalAside(library, entries, out);

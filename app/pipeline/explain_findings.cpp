@@ -72,15 +72,25 @@ Finding& FindingList::at(const std::string& key, const Rule& rule, const Span& s
     return m_entries[known->second].finding;
 }
 
-bool FindingList::isTaken(const std::vector<std::string>& nodes) const {
+TakenNodes::TakenNodes(const Trace& trace) {
+    for (const TraceEvent& event : trace.events)
+        if (event.applied())
+            for (const std::string& node : event.nodes)
+                m_rules[node].push_back(event.rule);
+}
+
+bool TakenNodes::hasAny(const std::vector<std::string>& nodes) const {
     return std::any_of(nodes.begin(), nodes.end(),
-                       [&](const std::string& node) { return m_taken.contains(node); });
+                       [&](const std::string& node) { return m_rules.contains(node); });
+}
+
+bool TakenNodes::isOf(const std::string& rule, const std::string& node) const {
+    const auto known = m_rules.find(node);
+    return known != m_rules.end() &&
+           std::find(known->second.begin(), known->second.end(), rule) != known->second.end();
 }
 
 void FindingList::addTrace(const Trace& trace) {
-    for (const TraceEvent& event : trace.events)
-        if (event.applied())
-            m_taken.insert(event.nodes.begin(), event.nodes.end());
     for (const TraceEvent& event : trace.events)
         if (event.kind == TraceEvent::Kind::Refused)
             add(event);
@@ -91,7 +101,7 @@ void FindingList::addTrace(const Trace& trace) {
 void FindingList::add(const TraceEvent& event) {
     const Rule* rule = ruleOf(event.rule);
     FindingSite site{event.nodes.empty() ? "" : event.nodes.back(), event.nodes,
-                     isTaken(event.nodes)};
+                     m_taken.hasAny(event.nodes)};
     if (rule == nullptr || !isWanted(event.rule, site))
         return;
     std::string key = keyOf(event.rule, event.reason, {}, event.edit);
@@ -106,8 +116,8 @@ void FindingList::add(const TraceEvent& event) {
 
 void FindingList::add(const NearMiss& miss) {
     const Rule* rule = ruleOf(miss.rule);
-    FindingSite site{miss.node, {miss.anchor}, isTaken({miss.anchor})};
-    if (rule == nullptr || !isWanted(miss.rule, site))
+    FindingSite site{miss.node, {miss.anchor}, m_taken.hasAny({miss.anchor})};
+    if (rule == nullptr || !isWanted(miss.rule, site) || m_taken.isOf(miss.rule, miss.anchor))
         return;
     Finding& finding =
         at(keyOf(miss.rule, miss.reason, miss.span, miss.edit), *rule, miss.span, miss.edit);
@@ -118,6 +128,7 @@ void FindingList::add(const NearMiss& miss) {
         finding.step = std::min(miss.step, miss.steps);
         finding.steps = miss.steps;
     }
+    finding.isAllButOne |= miss.isAllButOne && miss.step > 0;
     finding.sites.push_back(std::move(site));
 }
 

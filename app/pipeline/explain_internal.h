@@ -5,18 +5,33 @@
 
 #include "app/pipeline/explain.h"
 
-#include <unordered_set>
+#include <unordered_map>
 
 namespace fuselage::app {
+
+/// The nodes that applied matches have, by name.
+class TakenNodes {
+public:
+    explicit TakenNodes(const Trace& trace);
+
+    bool hasAny(const std::vector<std::string>& nodes) const;
+
+    /// That a match of this rule has, by whichever of its alternatives.
+    bool isOf(const std::string& rule, const std::string& node) const;
+
+private:
+    std::unordered_map<std::string, std::vector<std::string>> m_rules; ///< by node
+};
 
 /// Findings by what they share; remembers the suggested edits.
 class FindingList {
 public:
     /// Only of this rule, and only places that concern this node; empty: all.
-    FindingList(const RuleLibrary& library, std::string rule, std::string node)
-        : m_library(library), m_rule(std::move(rule)), m_node(std::move(node)) {}
+    FindingList(const RuleLibrary& library, const TakenNodes& taken, std::string rule,
+                std::string node)
+        : m_library(library), m_taken(taken), m_rule(std::move(rule)), m_node(std::move(node)) {}
 
-    /// Refusals and near misses. Names of nodes that applied matches have go to `taken`.
+    /// Refusals, and near misses where the rule itself took nothing.
     void addTrace(const Trace& trace);
 
     /// The finding of that key, made from the rule's name when it is new.
@@ -41,13 +56,12 @@ public:
 private:
     void add(const TraceEvent& event);
     void add(const NearMiss& miss);
-    bool isTaken(const std::vector<std::string>& nodes) const;
     const Rule* ruleOf(const std::string& name) const;
 
     const RuleLibrary& m_library;
+    const TakenNodes& m_taken;
     std::string m_rule, m_node;
     std::vector<Entry> m_entries;
-    std::unordered_set<std::string> m_taken;
     std::unordered_map<std::string, size_t> m_byKey;
 };
 

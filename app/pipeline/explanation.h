@@ -66,6 +66,7 @@ struct Finding {
     Stage stage = Stage::Match;
     Reason reason; ///< of the first place; facts "found" and "expected" where there are two values
     uint32_t step = 0, steps = 0; ///< nodes of the pattern that fitted, and all of them
+    bool isAllButOne = false;     ///< somewhere all the rest of the pattern fits
     std::optional<TextPlace> place;
     std::vector<FindingSite> sites;
     std::optional<TextChange> change;

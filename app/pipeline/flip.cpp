@@ -132,9 +132,11 @@ std::optional<EditedRules> applyEdit(const RuleLibrary& library, const RuleEdit&
     return EditedRules{source.name(), std::move(text)};
 }
 
-Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const RuleOptions& rules,
-                         const FuseOptions& options, const std::string& rule, const Trace& now,
-                         std::optional<double> bytesNow, const RuleEdit& edit, Progress& progress) {
+namespace {
+
+/// The rules with the edit made, loaded again.
+Result<RuleLibrary> editedLibrary(const RuleLibrary& library, const RuleOptions& rules,
+                                  const RuleEdit& edit) {
     auto edited = applyEdit(library, edit);
     if (!edited)
         return failure("explain.edit", "the change does not fit the text of the rule");
@@ -143,7 +145,19 @@ Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const R
     for (dsl::RuleInput& text : changed.texts)
         if (text.name == edited->file)
             text.text = edited->text;
-    auto loaded = requireRuleLibrary(changed);
+    return requireRuleLibrary(changed);
+}
+
+} // namespace
+
+bool loadsWith(const RuleLibrary& library, const RuleOptions& rules, const RuleEdit& edit) {
+    return static_cast<bool>(editedLibrary(library, rules, edit));
+}
+
+Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const RuleOptions& rules,
+                         const FuseOptions& options, const std::string& rule, const Trace& now,
+                         std::optional<double> bytesNow, const RuleEdit& edit, Progress& progress) {
+    auto loaded = editedLibrary(library, rules, edit);
     if (!loaded)
         return failure(loaded.error());
     FuseOptions quick = options;

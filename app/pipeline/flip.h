@@ -23,6 +23,9 @@ std::optional<TextChange> changeOf(const RuleLibrary& library, const RuleEdit& e
 /// The whole text with the edit made; none as above.
 std::optional<EditedRules> applyEdit(const RuleLibrary& library, const RuleEdit& edit);
 
+/// Whether the rules still load with the edit made.
+bool loadsWith(const RuleLibrary& library, const RuleOptions& rules, const RuleEdit& edit);
+
 struct FlipGain {
     uint32_t fires = 0;     ///< matches of the rule that are applied then
     uint32_t before = 0;    ///< and now

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
 namespace fuselage::app {
@@ -37,6 +38,25 @@ Result<void> checkPlan(const FusePlan& plan, const RuleSet& rules, Precision pre
     return {};
 }
 
+/// Rules that want every match of theirs measured go by cost where nothing can be.
+Result<GainMeasuring> measuringFor(const Prepared& prepared, const RuleLibrary& library,
+                                   const FuseOptions& options, const DeviceProfile& profile,
+                                   Progress& progress) {
+    const bool asked = options.decide == Decide::Measure;
+    const std::vector<Rule>& rules = library.loaded.rules.rules;
+    if (!asked && std::none_of(rules.begin(), rules.end(),
+                               [](const Rule& rule) { return rule.gate.measured; }))
+        return GainMeasuring{};
+    auto made = gainMeasurer(
+        options.measuring, {prepared.precision.precision, options.strict, numericClasses(library)},
+        profile, progress);
+    if (made)
+        return GainMeasuring{std::move(*made), asked};
+    if (asked)
+        return failure(made.error());
+    return GainMeasuring{};
+}
+
 } // namespace
 
 void enterDeclared(LoadedModel& model, const RuleLibrary& library) {
@@ -64,30 +84,24 @@ Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
         options.device ? Result<DeviceProfile>(*options.device) : deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
-    GainMeasurer measurer;
-    if (options.decide == Decide::Measure) {
-        auto made =
-            gainMeasurer(options.measuring,
-                         {prepared.precision.precision, options.strict, numericClasses(library)},
-                         *profile, progress);
-        if (!made)
-            return failure(made.error());
-        measurer = std::move(*made);
-    }
-    EngineOptions engine = engineOptions(*profile, prepared.dims, std::move(measurer));
+    auto measuring = measuringFor(prepared, library, options, *profile, progress);
+    if (!measuring)
+        return failure(measuring.error());
+    EngineOptions engine =
+        engineOptions(*profile, prepared.dims, std::move(*measuring), options.gains);
     engine.decide = options.decide;
     engine.matcher.explain = options.explain;
     engine.matcher.budget = options.searchSteps;
+    engine.matcher.ruleBudget = options.ruleSteps;
     engine.disabled = options.disabled;
     RuleSet exact = options.strict ? exactRules(rules) : RuleSet();
     const RuleSet& used = options.strict ? exact : rules;
-    Graph graph = prepared.graph->clone();
     if (!options.plan)
-        return rewrite(std::move(graph), used, *pipeline, engine, memo, progress);
+        return rewrite(prepared.graph, used, *pipeline, engine, memo, progress);
     const Precision precision = prepared.precision.precision;
     if (auto fits = checkPlan(*options.plan, rules, precision, options.strict); !fits)
         return failure(fits.error());
-    return replay(std::move(graph), used, options.plan->matches, engine, progress);
+    return replay(prepared.graph->clone(), used, options.plan->matches, engine, progress);
 }
 
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,

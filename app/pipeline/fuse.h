@@ -20,17 +20,19 @@ namespace fuselage::app {
 struct FuseOptions {
     std::string pipeline = "default";
     Decide decide = Decide::Cost;
-    MeasureGainOptions measuring = {};        ///< of Decide::Measure
+    MeasureGainOptions measuring = {};        ///< of Decide::Measure and of `gate measured`
     std::string profile = "cpu";              ///< for gains
     std::optional<DeviceProfile> device = {}; ///< in place of the named profile
     std::map<std::string, int64_t> dims;
-    bool explain = false;                           ///< keep near misses
-    uint32_t searchSteps = MatcherOptions().budget; ///< from one node; then M0307
+    bool explain = false;                             ///< keep near misses
+    uint32_t searchSteps = MatcherOptions().budget;   ///< from one node; then M0307
+    uint64_t ruleSteps = MatcherOptions().ruleBudget; ///< of one rule in one graph; then M0307
     Precision precision = Precision::Fp32; ///< the graph is converted before the rules see it
     PrecisionExceptions precisionOf = {};  ///< of single nodes
     std::vector<MatchKey> disabled = {};   ///< single matches that a person switched off
     bool strict = false; ///< plans are exact; of the rewrite rules only those that are exact run
-    std::optional<FusePlan> plan = {}; ///< its matches and no others, or an error
+    std::shared_ptr<KnownGains> gains = {}; ///< of runs before with these options; none: this run's
+    std::optional<FusePlan> plan = {};      ///< its matches and no others, or an error
 };
 
 /// Gives the model's nodes of operators that the rules declare their bodies, so that it runs and is
@@ -46,8 +48,9 @@ bool keepsBits(const Rule& rule);
 
 /// Of the options all but `dims`, `precision` and `precisionOf`, which prepare() took. The memo may
 /// have served this graph with these options. Errors: "usage.pipeline", unknown profile,
-/// "cancelled". With a plan: "plan.precision" when it was written for another one, "plan.strict"
-/// when `strict` leaves a rule of its out, those of fuselage::replay.
+/// "cancelled", with Decide::Measure those of gainMeasurer(). With a plan: "plan.precision" when it
+/// was written for another one, "plan.strict" when `strict` leaves a rule of its out, those of
+/// fuselage::replay.
 Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
                        const FuseOptions& options, RewriteMemo& memo, Progress& progress);
 

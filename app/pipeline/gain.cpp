@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/gain.h"
 
+#include "app/pipeline/compiled.h"
+#include "core/cost/decision.h"
+#include "core/cost/resources.h"
 #include "core/graph/subgraph.h"
 #include "core/kernel/lower_cache.h"
 #include "core/passes/passes.h"
 #include "core/plan/backend.h"
 #include "core/plan/make_plan.h"
+#include "core/rewrite/match_cache.h"
+#include "core/support/hash.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -18,7 +24,8 @@ namespace {
 
 struct Cost {
     double seconds = 0, error = 0, bytes = 0, launches = 0, flops = 0, peak = 0;
-    std::optional<Reason> split; ///< why a fused node is more than one kernel
+    std::optional<double> registers, sharedBytes; ///< the most that a kernel needs, on a GPU
+    std::optional<Reason> split;                  ///< why a fused node is more than one kernel
 };
 
 /// The match's nodes as a graph of their own with static shapes: its outputs are those of the
@@ -90,14 +97,29 @@ GainSides wholeSides(const Graph& graph, const Match& match,
     return {std::make_shared<const Graph>(std::move(before)), std::move(fused)};
 }
 
+/// Number of a text of a rule, of rules that rewrite: what they make, the key of a match has to
+/// say.
+class RuleTexts {
+public:
+    uint64_t of(const Rule& rule) {
+        if (!rule.isRewrite)
+            return 0;
+        auto [known, isNew] = m_known.try_emplace(&rule, 0);
+        if (isNew)
+            known->second = Hasher().text(wholeKey(rule)).value();
+        return known->second;
+    }
+
+private:
+    std::unordered_map<const Rule*, uint64_t> m_known;
+};
+
 /// What the gain of a match can depend on, without names: equal texts, equal gains. None when it
 /// holds subgraphs or fused nodes.
-std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
+std::optional<std::string> keyOf(const Graph& graph, const Match& match, uint64_t ruleText) {
     BodyKey key;
     key.add(static_cast<uint64_t>(match.rule->numeric));
-    // A rewrite makes what its rule says, of the values that its names stand for.
-    if (match.rule->isRewrite && match.rule->gate.condition)
-        return std::nullopt;
+    key.add(ruleText);
     for (NodeId kept : match.kept)
         key.add(static_cast<uint64_t>(std::find(match.nodes.begin(), match.nodes.end(), kept) -
                                       match.nodes.begin()));
@@ -135,6 +157,19 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match) {
     }
     for (ValueId output : match.outputs)
         addValue(output);
+    // A rewrite makes what its rule says, of the values that its names stand for.
+    std::function<void(const std::vector<Binding>&)> addBindings =
+        [&](const std::vector<Binding>& bindings) {
+            key.add(bindings.size());
+            for (const Binding& binding : bindings) {
+                key.add(static_cast<uint64_t>(binding.kind));
+                if (binding.kind == Binding::Kind::Value)
+                    addValue(binding.value);
+                addBindings(binding.items);
+            }
+        };
+    if (match.rule->isRewrite)
+        addBindings(match.slots);
     return key.isOpaque() ? std::nullopt : std::optional(key.take());
 }
 
@@ -155,8 +190,17 @@ Result<Cost> planned(std::shared_ptr<const Graph> graph, const DeviceProfile& pr
     out.bytes = static_cast<double>((*plan)->totalTraffic().logical());
     out.launches = static_cast<double>((*plan)->steps.size());
     out.peak = static_cast<double>((*plan)->peakBytes);
-    for (const Step& step : (*plan)->steps)
+    for (const Step& step : (*plan)->steps) {
         out.flops += static_cast<double>(workOf(step.program).flops);
+        if (profile.kind != DeviceKind::Gpu)
+            continue;
+        const KernelResources needs = predictResources(step.program, profile);
+        auto most = [](std::optional<double>& of, double need) {
+            of = std::max(of.value_or(0), need);
+        };
+        most(out.registers, needs.registers);
+        most(out.sharedBytes, static_cast<double>(needs.sharedBytes));
+    }
     if (!(*plan)->splits.empty() && (*plan)->splits[0].isCut)
         out.split = (*plan)->splits[0].reason;
     return out;
@@ -170,6 +214,8 @@ Gain difference(const Cost& before, const Cost& after) {
     gain.launches = before.launches - after.launches;
     gain.flops = before.flops - after.flops;
     gain.peakBytes = before.peak - after.peak;
+    gain.registers = after.registers;
+    gain.sharedBytes = after.sharedBytes;
     return gain;
 }
 
@@ -191,6 +237,45 @@ std::shared_ptr<const Graph> withoutLastSplits(const Graph& graph) {
     }
     out->removeDead();
     return out;
+}
+
+/// What other operators read through: who reads the result reads the operand as well.
+bool isRenaming(Op op) {
+    return op == Op::Reshape || op == Op::Flatten || op == Op::Squeeze || op == Op::Unsqueeze ||
+           op == Op::Identity;
+}
+
+/// Of one side of a rewrite, without a copy for what only has another shape at its end: as one
+/// kernel or in parts, whichever is cheaper, since fuse rules come after it.
+Result<Cost> plannedToFuse(const Graph& side, const DeviceProfile& profile) {
+    Graph graph = side.clone();
+    for (size_t i = 0; i < graph.outputs().size(); ++i)
+        for (NodeId maker = graph.producer(graph.outputs()[i]);
+             maker.valid() && isRenaming(graph.node(maker).op);
+             maker = graph.producer(graph.outputs()[i]))
+            graph.setOutput(i, graph.node(maker).inputs[0]);
+    graph.removeDead();
+    if (graph.nodeCount() == 0)
+        return Cost();
+    auto apart = planned(std::make_shared<const Graph>(graph.clone()), profile, nullptr);
+    if (!apart || graph.nodeCount() == 1)
+        return apart;
+    auto whole =
+        planned(std::make_shared<const Graph>(fuseWhole(graph, "match")), profile, nullptr);
+    return whole && whole->seconds < apart->seconds ? whole : apart;
+}
+
+/// A rewrite gives what is computed another name: it is refused where staying is clearly cheaper.
+Gain gainOfRewrite(const GainSides& sides, const DeviceProfile& profile) {
+    auto without = plannedToFuse(*withoutLastSplits(*sides.before), profile);
+    if (!without)
+        return refused({without.error().code, without.error().message, {}, {}});
+    auto with = plannedToFuse(*withoutLastSplits(*sides.after), profile);
+    if (!with)
+        return refused({with.error().code, with.error().message, {}, {}});
+    Gain gain = difference(*without, *with);
+    gain.preferred = !preferred({with->seconds, without->seconds}, least_share::name);
+    return gain;
 }
 
 /// The plan of the match's nodes against that of what the rule puts in their place.
@@ -225,22 +310,28 @@ std::variant<GainSides, Reason> sidesOf(const Graph& graph, const Match& match,
     return GainSides{std::make_shared<const Graph>(std::move(affected.body)), std::move(fused)};
 }
 
-/// Predicted; measured where the prediction cannot tell. Graphs of rewrites name their inputs in
-/// orders of their own, so that only fused nodes are measured.
+/// Which matches are timed.
+enum class Timed : uint8_t { None, Close, All };
+
+/// Predicted; measured where that is asked for. Graphs of rewrites name their inputs in orders of
+/// their own, so that only fused nodes are measured.
 Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile,
             const Backend* backend, const std::map<std::string, int64_t>& dims,
-            const std::optional<std::string>& key, const GainMeasurer& measurer) {
+            const std::optional<std::string>& key, const GainMeasurer& measurer, Timed timed) {
     auto sides = sidesOf(graph, match, dims);
     if (auto* reason = std::get_if<Reason>(&sides))
         return refused(std::move(*reason));
+    if (isPriced(*match.rule) && match.rule->isRewrite)
+        return gainOfRewrite(std::get<GainSides>(sides), profile);
     Gain gain;
     const bool whole = backend && isPlannedWhole(graph, match);
     if (whole)
         gain = gainBetween(wholeSides(graph, match, dims), profile, backend);
     if (!whole || gain.refusal)
         gain = gainBetween(std::get<GainSides>(sides), profile, nullptr);
-    if (!measurer || !key || match.rule->isRewrite || match.nodes.size() == 1 ||
-        std::abs(gain.us) > gain.error)
+    const bool isClose = match.nodes.size() > 1 && std::abs(gain.us) <= gain.error;
+    if (timed == Timed::None || (timed == Timed::Close && !isClose) || !key ||
+        match.rule->isRewrite)
         return gain;
     if (auto measured = measurer(*key, std::get<GainSides>(sides))) {
         gain.us = measured->seconds * 1e6;
@@ -250,20 +341,29 @@ Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile
     return gain;
 }
 
+/// By the comparison that the planner makes too, of the time that is saved.
+Gain judged(Gain gain) {
+    if (!gain.preferred)
+        gain.preferred = preferred({gain.us, 0, gain.error, gain.bytes}, least_share::any);
+    return gain;
+}
+
 GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
-                      GainMeasurer measurer) {
+                      GainMeasurer measurer, Timed timed, std::shared_ptr<KnownGains> known) {
     std::shared_ptr<const Backend> backend;
     if (profile.kind == DeviceKind::Cpu)
         backend = makeCpuBackend({.threads = 1});
-    auto known = std::make_shared<std::unordered_map<std::string, Gain>>();
+    auto texts = std::make_shared<RuleTexts>();
     return [&profile, backend = std::move(backend), dims = std::move(dims),
-            measurer = std::move(measurer), known](const Graph& graph, const Match& match) {
-        std::optional<std::string> key = keyOf(graph, match);
+            measurer = std::move(measurer), timed, texts,
+            known](const Graph& graph, const Match& match) {
+        std::optional<std::string> key = keyOf(graph, match, texts->of(*match.rule));
         const bool isKept = key && !isPlannedWhole(graph, match);
         if (isKept)
             if (auto found = known->find(*key); found != known->end())
                 return found->second;
-        Gain gain = gainOf(graph, match, profile, backend.get(), dims, key, measurer);
+        Gain gain =
+            judged(gainOf(graph, match, profile, backend.get(), dims, key, measurer, timed));
         if (isKept && !gain.refusal) // a refusal names nodes
             known->emplace(std::move(*key), gain);
         return gain;
@@ -293,9 +393,15 @@ DeviceFigures figuresOf(const DeviceProfile& profile) {
 } // namespace
 
 EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
-                            GainMeasurer measurer) {
+                            GainMeasuring measuring, std::shared_ptr<KnownGains> known) {
     EngineOptions out;
-    out.gain = makeGain(profile, std::move(dims), std::move(measurer));
+    if (!known)
+        known = std::make_shared<KnownGains>();
+    if (measuring.measurer)
+        out.measuredGain =
+            makeGain(profile, dims, measuring.measurer, Timed::All, std::make_shared<KnownGains>());
+    out.gain = makeGain(profile, std::move(dims), std::move(measuring.measurer),
+                        measuring.whereClose ? Timed::Close : Timed::None, std::move(known));
     out.device = figuresOf(profile);
     return out;
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 namespace fuselage::app {
 
@@ -29,13 +30,23 @@ struct MeasuredGain {
 using GainMeasurer =
     std::function<std::optional<MeasuredGain>(const std::string& key, const GainSides& sides)>;
 
+/// How matches are timed.
+struct GainMeasuring {
+    GainMeasurer measurer;   ///< none: nothing is
+    bool whereClose = false; ///< every match that its prediction cannot judge, not only those of
+                             ///< rules with `gate measured`
+};
+
+/// Gains of matches that are alike, for runs with one profile, one set of sizes and one way to
+/// measure.
+using KnownGains = std::unordered_map<std::string, Gain>;
+
 /// With `gain` and `device` of this profile, which must outlive them. Symbolic dimensions count as
 /// `dims` says, others as 1. A body in several kernels gains what those save. Nodes that stay for
 /// readers outside are in both plans: what a fused node computes again beside them, it pays. Of
-/// few nodes on a processor the whole graph is planned, with the orders of memory that its plan will
-/// have; in larger ones the steps around a match choose these with it.
-/// What lies within the error of the prediction is asked of `measurer`, where there is one.
+/// few nodes on a processor the whole graph is planned, with the orders of memory that its plan
+/// will have; in larger ones the steps around a match choose these with it.
 EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
-                            GainMeasurer measurer = {});
+                            GainMeasuring measuring = {}, std::shared_ptr<KnownGains> known = {});
 
 } // namespace fuselage::app

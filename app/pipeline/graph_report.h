@@ -32,6 +32,7 @@ struct GraphNodeReport {
     std::vector<std::pair<std::string, std::string>> attributes; ///< those without their default
     std::vector<std::string> origins; ///< "layers.0.attention, model.py:123", as the exporter says
     std::string notComputed;          ///< why the node is kept as it is; empty: it is not
+    std::string inside; ///< of a node in the body of a fused node that withBodies opened: its name
 };
 
 struct GraphReport {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/inputs.h"
 
+#include "app/pipeline/whole_numbers.h"
 #include "core/onnx/model_file.h"
 #include "core/ops/tensor_index.h"
 #include "core/support/checked.h"
@@ -47,9 +48,15 @@ Tensor generate(const Graph& graph, ValueId id, const Extents& extents, std::mt1
     }
     int64_t limit = indexLimit(graph, id);
     bool isMask = value.name.find("mask") != std::string::npos;
+    const IntegerUse use = isInteger(value.type.dtype) && !isMask && limit == INT64_MAX
+                               ? integerUse(graph, id)
+                               : IntegerUse::Structure;
     std::uniform_int_distribution<int64_t> uniform(0, limit == INT64_MAX ? 1 : limit - 1);
     for (int64_t i = 0; i < tensor.elementCount(); ++i)
-        tensor.setInt(i, isMask ? 1 : uniform(random));
+        tensor.setInt(i, isMask ? 1
+                         : use == IntegerUse::Structure
+                             ? uniform(random)
+                             : integerFor(use, value.type.dtype, random()));
     return tensor;
 }
 

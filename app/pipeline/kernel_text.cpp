@@ -5,6 +5,7 @@
 
 #if FUSELAGE_HAS_CUDA
 #include "gpu/backend/dump_kernels.h"
+#include "gpu/backend/plan_steps.h"
 #include "gpu/backend/planned_step.h"
 #endif
 
@@ -30,12 +31,15 @@ void hashKernelTexts(const Plan& plan, const DeviceProfile& profile,
 void addPlannedKernels(const Plan& plan, const DeviceProfile& profile, int64_t workspaceLimit,
                        std::vector<KernelReport>& kernels) {
 #if FUSELAGE_HAS_CUDA
+    const std::vector<bool> once = gpu::constantSteps(plan);
     for (size_t i = 0; i < kernels.size(); ++i) {
         gpu::PlannedStep planned = gpu::plannedStep(plan, plan.steps[i], profile, workspaceLimit);
         kernels[i].hidden = planned.work;
-        kernels[i].isFallback = planned.tactic == "host";
+        kernels[i].isFallback = planned.tactic == "host" && !once[i];
         if (kernels[i].isFallback)
             kernels[i].tactic = planned.tactic;
+        if (once[i]) // computed once while preparing
+            kernels[i].hidden.launches = 0;
     }
 #else
     (void)plan, (void)profile, (void)workspaceLimit, (void)kernels;

@@ -11,12 +11,30 @@ namespace fuselage::app {
 namespace {
 
 /// A fused node is found by its rule and sources, which its parts keep when the planner splits it.
-std::string keyOf(const std::string& rule, const std::vector<std::string>& sources) {
-    std::string out = rule;
-    for (const std::string& source : sources)
-        out += "\n" + source;
-    return out;
-}
+class KernelsBySources {
+public:
+    void add(const KernelReport& kernel, size_t at) {
+        m_byFirst[firstOf(kernel.sources)].push_back({&kernel, at});
+    }
+
+    std::vector<size_t> of(const MatchReport& match) const {
+        std::vector<size_t> out;
+        const auto some = m_byFirst.find(firstOf(match.nodes));
+        if (some != m_byFirst.end())
+            for (const auto& [kernel, at] : some->second)
+                if (kernel->rule == match.rule && kernel->sources == match.nodes)
+                    out.push_back(at);
+        return out;
+    }
+
+private:
+    static std::string_view firstOf(const std::vector<std::string>& names) {
+        return names.empty() ? std::string_view() : std::string_view(names.front());
+    }
+
+    std::unordered_map<std::string_view, std::vector<std::pair<const KernelReport*, size_t>>>
+        m_byFirst;
+};
 
 /// How many hold a node: matches, and kernels after fusion that compute it outside of any match.
 std::unordered_map<std::string_view, size_t> holders(const Report& report) {
@@ -96,13 +114,16 @@ void judge(const Measured& measured, const KernelsOfMatch& kernels, MatchReport&
 class AbsorbedViews {
 public:
     explicit AbsorbedViews(const Report& report) : m_nodes(report.after.graph.nodes) {
-        std::unordered_set<std::string> runs;
+        std::unordered_set<std::string_view> runs;
         for (const KernelReport& kernel : report.after.kernels) {
             runs.insert(kernel.node);
             runs.insert(kernel.sources.begin(), kernel.sources.end());
         }
+        for (const GraphNodeReport& node : m_nodes)
+            m_isView.push_back(!node.fused && !runs.contains(node.name));
+        if (std::find(m_isView.begin(), m_isView.end(), true) == m_isView.end())
+            return; // nobody asks who reads what
         for (size_t i = 0; i < m_nodes.size(); ++i) {
-            m_isView.push_back(!m_nodes[i].fused && !runs.contains(m_nodes[i].name));
             for (uint32_t value : m_nodes[i].inputs)
                 m_readers[value].push_back(i);
             for (uint32_t value : m_nodes[i].outputs)
@@ -171,16 +192,15 @@ void addAbsorbed(const Report& report, const KernelsOfSources& before,
 
 std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
     KernelsOfSources before, groups;
-    std::unordered_map<std::string, std::vector<size_t>> after;
+    KernelsBySources after;
     before.reserve(report.before.kernels.size());
-    after.reserve(report.after.kernels.size());
     for (size_t i = 0; i < report.before.kernels.size(); ++i)
         for (const std::string& source : report.before.kernels[i].sources)
             before[source].push_back(i);
     for (size_t i = 0; i < report.after.kernels.size(); ++i) {
         const KernelReport& kernel = report.after.kernels[i];
         if (!isLaunchOfSeveral(kernel)) {
-            after[keyOf(kernel.rule, kernel.sources)].push_back(i);
+            after.add(kernel, i);
             continue;
         }
         for (const std::string& source : kernel.sources)
@@ -201,7 +221,7 @@ std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
                                  [&](const auto& known) { return known.kernel == kernel; }))
                     kernels.before.push_back({kernel, part});
         }
-        kernels.after = after[keyOf(match.rule, match.nodes)];
+        kernels.after = after.of(match);
         for (size_t kernel : kernels.after)
             kernels.recomputes =
                 kernels.recomputes || !report.after.kernels[kernel].recomputed.empty();

@@ -10,6 +10,8 @@
 #include "core/support/hash.h"
 #include "core/support/processor.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 namespace fuselage::app {
@@ -27,7 +29,8 @@ public:
                const DeviceProfile& profile, std::unique_ptr<Backend> backend, Progress& progress)
         : m_file(options.file), m_planning(planning), m_profile(profile),
           m_backend(std::move(backend)), m_progress(progress),
-          m_machine(cpu::Choices::plain(cpuInfo("model name") + ", " + m_backend->description())) {}
+          m_machine(cpu::Choices::plain(cpuInfo("model name") + ", " + m_backend->description())),
+          m_profileText(text(profile)) {}
 
     Result<void> load() {
         if (m_file.empty())
@@ -39,9 +42,7 @@ public:
     }
 
     std::optional<MeasuredGain> measured(const std::string& key, const GainSides& sides) {
-        const std::string planned =
-            key + nameOf(m_planning.precision) + (m_planning.strict ? " strict" : "");
-        const std::string line = "match " + Hasher().text(planned).hex();
+        const std::string line = "match " + Hasher().text(key + plannedFor(sides)).hex();
         if (const cpu::MeasuredWays* ways = m_known.find(line))
             return gainIn(*ways);
         auto times = timesOf(sides);
@@ -58,6 +59,20 @@ public:
     }
 
 private:
+    /// What the kernels of both forms depend on besides their nodes: equal texts, equal kernels.
+    std::string plannedFor(const GainSides& sides) const {
+        std::string out = nameOf(m_planning.precision);
+        out += m_planning.strict ? " strict " : " ";
+        if (sides.after)
+            for (NodeId node : sides.after->nodes()) {
+                const Node& fused = sides.after->node(node);
+                const auto allowed = m_planning.allowed.find(fused.provenance.rule);
+                if (fused.op == Op::Fused && allowed != m_planning.allowed.end())
+                    out += std::string(nameOf(allowed->second)) + " ";
+            }
+        return out + m_profileText;
+    }
+
     static std::optional<MeasuredGain> gainIn(const cpu::MeasuredWays& ways) {
         auto before = ways.find(apart), after = ways.find(fused), spread = ways.find(error);
         if (before == ways.end() || after == ways.end() || spread == ways.end())
@@ -117,8 +132,24 @@ private:
     std::unique_ptr<Backend> m_backend;
     Progress& m_progress;
     std::string m_machine;
+    std::string m_profileText; ///< by its prices the planner chooses
     cpu::Choices m_known;
 };
+
+/// What is timed here says nothing of a device of another kind.
+Result<void> requireHere(const Backend& backend, const DeviceProfile& profile) {
+    Result<DeviceProfile> here =
+        backend.profile() ? Result<DeviceProfile>(*backend.profile()) : deviceProfile("cpu");
+    if (!here)
+        return failure(here.error());
+    if (here->kind == profile.kind && here->arch == profile.arch)
+        return {};
+    return failure("usage.decide",
+                   fmt::format("`measure` times matches on what is here ({}, {}), and it is to be "
+                               "decided for {} ({})",
+                               backend.name(), here->arch, profile.name, profile.arch),
+                   "--decide", "decide for another device with --decide cost");
+}
 
 } // namespace
 
@@ -131,6 +162,8 @@ Result<GainMeasurer> gainMeasurer(const MeasureGainOptions& options, const Match
     auto backend = makeBackend(compile);
     if (!backend)
         return failure(backend.error());
+    if (auto here = requireHere(**backend, profile); !here)
+        return failure(here.error());
     auto timer =
         std::make_shared<MatchTimer>(options, planning, profile, std::move(*backend), progress);
     if (auto loaded = timer->load(); !loaded)

@@ -27,7 +27,8 @@ struct MatchPlanning {
 /// Measures in turns, for about a twentieth of a second a match and at least seven rounds; matches
 /// that are alike are measured once. The file keeps what is clear: differences beyond the spread.
 /// `progress` must outlive it: cancelling ends a measurement between two runs, without a verdict.
-/// Errors: those of makeBackend(), "file.read", "cache.format" of the file.
+/// Errors: those of makeBackend(), "file.read", "cache.format" of the file, "usage.decide" when the
+/// profile is of another kind of device than the backend runs on.
 Result<GainMeasurer> gainMeasurer(const MeasureGainOptions& options, const MatchPlanning& planning,
                                   const DeviceProfile& profile, Progress& progress);
 

@@ -9,6 +9,9 @@
 #include "core/ops/op_table.h"
 #include "core/passes/passes.h"
 
+#include <optional>
+#include <set>
+
 namespace fuselage::app {
 
 namespace {
@@ -89,17 +92,31 @@ Result<Settled> settle(Graph graph, const ModelRequest& request, const std::vect
     return out;
 }
 
+/// Some axes of inputs have the same name.
+bool sharesNames(const Graph& graph) {
+    std::set<std::string> seen;
+    for (ValueId input : graph.inputs())
+        if (const Type& type = graph.value(input).type; type.shape)
+            for (const Dim& dim : *type.shape)
+                for (const std::string& symbol : dim.symbols())
+                    if (!seen.insert(symbol).second)
+                        return true;
+    return false;
+}
+
 /// A graph that does not fit with one size for a name may fit when each axis has its own.
 Result<Settled> settleNames(Graph graph, const ModelRequest& request,
                             const std::vector<Tensor>& inputs, Progress& progress) {
-    Graph apart = graph.clone();
+    std::optional<Graph> apart;
+    if (sharesNames(graph))
+        apart = graph.clone();
     auto asDeclared = settle(std::move(graph), request, inputs, progress);
-    if ((asDeclared && !asDeclared->open) || progress.cancelled())
+    if ((asDeclared && !asDeclared->open) || progress.cancelled() || !apart)
         return asDeclared;
-    std::vector<std::string> notes = separateSharedNames(apart, request.dims);
+    std::vector<std::string> notes = separateSharedNames(*apart, request.dims);
     if (notes.empty())
         return asDeclared;
-    auto separated = settle(std::move(apart), request, inputs, progress);
+    auto separated = settle(std::move(*apart), request, inputs, progress);
     if (!separated || separated->open)
         return asDeclared;
     separated->notes.insert(separated->notes.begin(), notes.begin(), notes.end());
@@ -131,8 +148,11 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     if (request.inputs.empty()) // they say all sizes
         out.notes.insert(out.notes.end(), placeholders.begin(), placeholders.end());
     auto settled = settleNames(std::move(*graph), request, out.inputs, progress);
-    if (!settled)
-        return inFile(request.path, settled.error());
+    if (!settled) // inputs that do not fit are not the model's fault
+        return inFile(settled.error().code == "run.input" && !request.inputs.empty()
+                          ? request.inputs
+                          : request.path,
+                      settled.error());
     out.graph = std::move(settled->graph);
     out.dims = std::move(settled->dims);
     out.open = std::move(settled->open);

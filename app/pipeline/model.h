@@ -22,8 +22,8 @@ struct ModelRequest {
     std::string inputs;       ///< folder of input_N.pb that give all sizes; empty: none
     bool keepSymbols = false; ///< what is given, inputs too, helps decisions and stays out of the
                               ///< graph
-    /// Operators that stay as they are although their meaning is known in terms of others; those
-    /// without a kernel are then not computed (namedOperators of rules.h).
+    /// Operators and functions of the file that stay one node although their meaning is known in
+    /// terms of others, which is then inside of it (namedOperators of rules.h).
     std::set<std::string> whole = {};
 };
 

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/take_pairs_out.h"
 #include "core/kernel/product_element.h"
+#include "core/ops/op_table.h"
 
 #include <fmt/format.h>
 
@@ -99,7 +100,7 @@ private:
         }
         addNumbers(load, stored.type.dtype, out);
         for (const Use& use : m_model.value(load.outputs[0]).uses)
-            out.readers.push_back(ofReader(load, m_model.node(use.node)));
+            out.readers.push_back(ofReader(load, use.node));
         addReformats(out);
         if (const Node* before = out.store.empty() ? nullptr : maker(store->inputs[0]))
             addBlocked(*before, out);
@@ -123,7 +124,8 @@ private:
             out.range = rangeText(*scale, zero, stored);
     }
 
-    PairReader ofReader(const Node& load, const Node& reader) const {
+    PairReader ofReader(const Node& load, NodeId id) const {
+        const Node& reader = m_model.node(id);
         PairReader out{reader.name, m_fused.ruleOf(load.name, reader.name), ""};
         for (size_t step : havingBoth(m_steps, load.name, reader.name)) {
             const KernelProgram& program = m_plan.steps[step].program;
@@ -132,7 +134,37 @@ private:
             if (factor != DType::Undefined)
                 out.kernel += std::string(" of ") + nameOf(factor);
         }
+        if (out.kernel.empty())
+            out.lacks = lackOf(load, id);
         return out;
+    }
+
+    /// "Attention kernel", of the step that computes the node.
+    std::string kernelOf(const std::string& node) const {
+        const auto steps = m_steps.find(node);
+        if (steps == m_steps.end() || steps->second.empty())
+            return "kernel here";
+        const Step& step = m_plan.steps[*steps->second.rbegin()];
+        return std::string(nameOf(kindOf(step.program))) + " kernel";
+    }
+
+    std::string lackOf(const Node& load, NodeId reader) const {
+        if (const auto found = floatOnlyReader(m_model, reader)) {
+            const std::string& name = m_model.node(found->node).name;
+            return fmt::format("no {} computes {}{} in integers", kernelOf(name), found->what,
+                               name == m_model.node(reader).name ? "" : ", `" + name + "`,");
+        }
+        const Node& node = m_model.node(reader);
+        const bool isProduct = node.op == Op::MatMul || node.op == Op::Gemm || node.op == Op::Conv;
+        for (size_t side = 0; isProduct && side < 2; ++side)
+            if (node.inputs[side] != load.outputs[0] && !isStored(node.inputs[side]))
+                return "its other operand is float";
+        return {};
+    }
+
+    bool isStored(ValueId value) const {
+        const Node* node = maker(value);
+        return node && node->op == Op::DequantizeLinear;
     }
 
     /// Steps whose nodes all are the pair's.
@@ -180,6 +212,31 @@ bool hasPairs(const Graph& graph) {
 }
 
 } // namespace
+
+std::optional<FloatOnly> floatOnlyReader(const Graph& graph, NodeId reader) {
+    auto isStoredConstant = [&](ValueId value) {
+        const NodeId maker = graph.producer(value);
+        return graph.isConstant(value) ||
+               (maker.valid() && graph.node(maker).op == Op::DequantizeLinear &&
+                graph.isConstant(graph.node(maker).inputs[0]));
+    };
+    for (NodeId id = reader;;) {
+        const Node& node = graph.node(id);
+        if (node.op == Op::ConvTranspose)
+            return FloatOnly{id, "ConvTranspose"};
+        if (node.op == Op::MatMul)
+            return isStoredConstant(node.inputs[0]) || isStoredConstant(node.inputs[1])
+                       ? std::nullopt
+                       : std::optional(FloatOnly{id, "a product of two computed values"});
+        const bool moves = hasTrait(node.op, View) || node.op == Op::Transpose;
+        const bool scales = (node.op == Op::Mul || node.op == Op::Div) &&
+                            (graph.isConstant(node.inputs[0]) || graph.isConstant(node.inputs[1]));
+        const auto& uses = graph.value(node.outputs[0]).uses;
+        if ((!moves && !scales) || uses.size() != 1)
+            return std::nullopt;
+        id = uses[0].node;
+    }
+}
 
 Result<std::vector<PairReport>> pairEffects(const LoadedModel& model, const RuleLibrary& library,
                                             const FuseOptions& options, const Graph& fused,

@@ -8,6 +8,8 @@
 #include "app/pipeline/pair_report.h"
 #include "core/plan/plan.h"
 
+#include <optional>
+
 namespace fuselage::app {
 
 /// One for each DequantizeLinear of the model outside of control flow, in its order. `fused`: the
@@ -16,5 +18,15 @@ namespace fuselage::app {
 Result<std::vector<PairReport>> pairEffects(const LoadedModel& model, const RuleLibrary& library,
                                             const FuseOptions& options, const Graph& fused,
                                             const Plan& after, Progress& progress);
+
+/// A node that computes with what `reader` reads, through nodes that only move elements or scale
+/// them by a constant, and that no kernel of any backend here computes on stored integers.
+struct FloatOnly {
+    NodeId node;
+    const char* what = ""; ///< "ConvTranspose", "a product of two computed values"
+};
+
+/// None where some kernel may.
+std::optional<FloatOnly> floatOnlyReader(const Graph& graph, NodeId reader);
 
 } // namespace fuselage::app

@@ -16,6 +16,7 @@ struct PairReader {
     std::string rule; ///< of the fused node that has both; empty: none
     std::string
         kernel; ///< that reads the stored numbers for it: "Contraction of int8"; empty: none
+    std::string lacks = {}; ///< why none does, where that is known; empty with a kernel
 };
 
 struct PairReport {

@@ -204,6 +204,18 @@ struct SplitReport {
     Reason reason;
     size_t parts = 0; ///< of the cut
     bool isCut = true;
+    std::vector<std::vector<std::string>> cut = {}; ///< the model's nodes of each part, in order
+    double secondsInParts = 0;                      ///< predicted
+    std::optional<double> secondsInOne = {};        ///< none: no single kernel computes it
+};
+
+/// A stretch of kernels that runs for a few images of the batch at a time, or the best one that was
+/// not taken where none was.
+struct SweepReport {
+    std::string first, last; ///< kernels
+    int64_t images = 1, passes = 1;
+    Reason reason;
+    bool taken = false;
 };
 
 /// Cheap work whose result several kernels read, and whether each of them does it itself.
@@ -314,6 +326,7 @@ struct Report {
     std::vector<RecomputeReport> recomputes;
     std::vector<GroupReport> groups;
     std::vector<LayoutReport> layouts;
+    std::vector<SweepReport> sweeps;
     std::vector<PairReport> pairs; ///< of a quantised model
     /// rules, load, prepare, fuse, plan_unfused, plan_fused, verify; first_run of the fused side,
     /// and first_result: from the file to the end of that run, without the unfused side.

@@ -12,7 +12,7 @@ namespace fuselage::app {
 
 struct RuleVerdict {
     std::string rule, where; ///< "file:line"
-    std::string verdict;     ///< "proved", "proved over the reals", "tested", "unsound" ...
+    std::string verdict;     ///< "proved", "equal over the reals", "tested", "unsound" ...
     uint32_t samples = 0;    ///< graphs in which it fired
     uint32_t attempts = 0;   ///< graphs that were generated
     uint32_t failing = 0;

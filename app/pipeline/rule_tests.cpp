@@ -3,7 +3,7 @@
 
 #include "app/pipeline/agreement.h"
 #include "app/pipeline/gain.h"
-#include "core/onnx/model_file.h"
+#include "core/onnx/model_text.h"
 #include "core/passes/passes.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 namespace fuselage::app {
 
@@ -109,13 +110,15 @@ Subject Runner::subjectOf(const RuleTest& test, bool explain) const {
 }
 
 Result<Graph> Runner::graphOf(const RuleTest& test) const {
+    model_io::LoadOptions reading;
+    reading.whole = namedOperators(m_library); // as commands read a model for these rules
     switch (test.given) {
     case RuleTest::Given::Zoo:
         return m_options.zoo(test.subject);
     case RuleTest::Given::Model:
-        return model_io::load(fileOf(test), {}, m_progress);
+        return model_io::load(fileOf(test), reading, m_progress);
     default:
-        return model_io::loadText(test.subject);
+        return model_io::loadText(test.subject, reading);
     }
 }
 
@@ -187,6 +190,14 @@ void Runner::check(const Run& run, RuleTestResult& result) const {
         result.failures.push_back({fmt::format("nodes {}", *test.nodes),
                                    fmt::format("nodes {}", run.after.graph.nodeCount())});
     checkMisses(run.after.trace, result);
+    std::set<std::string> cutOff;
+    for (const TraceEvent& event : run.after.trace.events) {
+        if (event.kind == TraceEvent::Kind::Refused && event.reason.code == code::budget)
+            cutOff.insert(event.rule);
+        if (event.kind == TraceEvent::Kind::Stopped)
+            result.stopped.push_back(event.reason.text() + "; " + event.reason.flip);
+    }
+    result.cutOff.assign(cutOff.begin(), cutOff.end());
     if (test.tolerance)
         checkSame(run, result);
 }

@@ -38,6 +38,8 @@ struct RuleTestResult {
     std::optional<std::string> skipped; ///< what this machine lacks
     std::vector<NearMiss> nearest;      ///< of the rule, when it fired too seldom; nearest first
     std::vector<Reason> refused;        ///< of its complete matches: another rule has the nodes ...
+    std::vector<std::string> cutOff;    ///< rules whose search ended before it had seen all
+    std::vector<std::string> stopped;   ///< why phases ended while rules still fired
 
     bool passed() const { return failures.empty() && !skipped; }
 };

@@ -3,12 +3,14 @@
 
 #include "app/pipeline/foreign_rules.h"
 #include "app/pipeline/imports.h"
+#include "app/pipeline/named_operators.h"
 #include "core/rewrite/engine.h"
 #include "core/support/file.h"
 #include "patterns/embedded.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 namespace fuselage::app {
 
@@ -118,6 +120,12 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
         return unsaved != options.unsaved.end() ? unsaved->second : lookup(path);
     };
     out.loaded = dsl::loadRules(*out.sources, inputs, import);
+    auto& rules = out.loaded.rules.rules;
+    const auto left = std::stable_partition(rules.begin(), rules.end(), [&](const Rule& rule) {
+        return !options.without.contains(rule.name);
+    });
+    out.leftOut.assign(std::make_move_iterator(left), std::make_move_iterator(rules.end()));
+    rules.erase(left, rules.end());
     if (!findPipeline(out.loaded.rules, "default"))
         out.loaded.rules.pipelines.push_back(defaultPipeline());
     return out;
@@ -128,23 +136,34 @@ Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options) {
     if (library && library->loaded.diagnostics.hasErrors())
         return failure("rules.invalid", "rules with errors\n" +
                                             render(library->loaded.diagnostics, *library->sources));
+    if (!library)
+        return library;
+    for (const std::string& name : options.without)
+        if (std::none_of(library->leftOut.begin(), library->leftOut.end(),
+                         [&](const Rule& rule) { return rule.name == name; }))
+            return failure("usage.rule", "no rule `" + name + "` to leave out", "--without-rule",
+                           "take the name as reports give it");
     return library;
+}
+
+std::set<std::string> namedOperators(const Rule& rule) {
+    std::set<std::string> out;
+    for (const Term& term : rule.terms) {
+        for (Op op : term.ops)
+            out.insert(*domainOf(op) == 0 ? nameOf(op)
+                                          : std::string(domainOf(op)) + "." + nameOf(op));
+        for (const CustomOperatorPtr& custom : term.custom)
+            if (!custom->body)
+                out.insert(custom->text());
+    }
+    return out;
 }
 
 std::set<std::string> namedOperators(const RuleLibrary& library) {
     std::set<std::string> out;
-    for (const Rule& rule : library.loaded.rules.rules) {
-        if (isBuiltIn(rule.file))
-            continue;
-        for (const Term& term : rule.terms) {
-            for (Op op : term.ops)
-                out.insert(*domainOf(op) == 0 ? nameOf(op)
-                                              : std::string(domainOf(op)) + "." + nameOf(op));
-            for (const CustomOperatorPtr& custom : term.custom)
-                if (!custom->body)
-                    out.insert(custom->text());
-        }
-    }
+    for (const Rule& rule : library.loaded.rules.rules)
+        if (!isBuiltIn(rule.file))
+            out.merge(namedOperators(rule));
     return out;
 }
 

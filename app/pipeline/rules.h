@@ -21,6 +21,7 @@ struct RuleOptions {
     /// Texts to take instead of what is on disk, by the file's name as `paths` give it: an editor's
     /// unsaved work. Built-in files by "std/activation", `texts` by their name.
     std::map<std::string, std::string> unsaved = {};
+    std::set<std::string> without = {}; ///< names of rules that are left out
 };
 
 /// Rules with the texts that their diagnostics and provenance point into.
@@ -28,6 +29,7 @@ struct RuleLibrary {
     std::unique_ptr<SourceSet> sources = std::make_unique<SourceSet>();
     dsl::LoadedRules loaded;
     std::vector<std::string> files; ///< those of the paths, by name, in order
+    std::vector<Rule> leftOut = {}; ///< those that RuleOptions::without names
 };
 
 /// A folder's .fuse files in sorted order, or the path itself. Error "rules.read".
@@ -36,17 +38,20 @@ Result<std::vector<std::string>> ruleFiles(const std::string& path);
 /// The text of a built-in file by its import path, "std/activation".
 Result<std::string> builtinImport(const std::string& path);
 
-/// Loads all; mistakes in the texts are in loaded.diagnostics, unreadable paths are an Error.
-/// An import is looked up among the files given ("mine/acts" is acts.fuse in a given folder `mine`,
-/// "acts" a given file acts.fuse), then among the embedded ones, then as a file "acts.fuse" beside
-/// the files given, then in `importPath`. Adds the pipeline "default" when no file defines it.
+/// Loads all but what is left out, of which names that no rule has say nothing; mistakes in the
+/// texts are in loaded.diagnostics, unreadable paths are an Error. An import is looked up among the
+/// files given ("mine/acts" is acts.fuse in a given folder `mine`, "acts" a given file acts.fuse),
+/// then among the embedded ones, then as a file "acts.fuse" beside the files given, then in
+/// `importPath`. Adds the pipeline "default" when no file defines it.
 Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options);
 
-/// The same; any error among the diagnostics is an Error "rules.invalid" holding their text.
+/// The same; any error among the diagnostics is an Error "rules.invalid" holding their text, and a
+/// name of `without` that no rule has is one, "usage.rule".
 Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options);
 
-/// Operators that a person's rules name, "com.microsoft.MoE": a model is read with them as they are,
-/// and not by what they stand for (ModelRequest::whole). Declared operators with a body are none.
+/// Operators that a person's rules name, "com.microsoft.MoE": a model is read with them as they
+/// are, and not by what they stand for (ModelRequest::whole). Declared operators with a body are
+/// none.
 std::set<std::string> namedOperators(const RuleLibrary& library);
 
 /// What each rule's `numeric` clause allows, by name.

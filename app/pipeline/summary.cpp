@@ -5,8 +5,8 @@
 #include "core/graph/bodies.h"
 
 #include <cmath>
-#include <set>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace fuselage::app {
 
@@ -41,10 +41,12 @@ void forEachStep(const Plan& plan, const std::string& path, Visit visit, double 
 
 std::unordered_map<std::string, NodeCost> costBySource(const Plan& plan) {
     std::unordered_map<std::string, NodeCost> out;
+    out.reserve(plan.steps.size());
     forEachStep(plan, "", [&](const Step& step, const std::string& path, double times) {
         for (const std::string& source : step.sources) {
-            out[path + source].launches += times;
-            out[path + source].bytes += times * static_cast<double>(step.traffic.logical());
+            NodeCost& cost = path.empty() ? out[source] : out[path + source];
+            cost.launches += times;
+            cost.bytes += times * static_cast<double>(step.traffic.logical());
         }
     });
     return out;
@@ -98,6 +100,7 @@ int64_t bodyFlops(const Step& step) {
 std::vector<KernelReport> kernelsOf(const Plan& plan) {
     double total = plan.totalPredicted().seconds;
     std::vector<KernelReport> out;
+    out.reserve(plan.steps.size());
     for (size_t i = 0; i < plan.steps.size(); ++i) {
         const Step& step = plan.steps[i];
         KernelReport& kernel = out.emplace_back();
@@ -216,6 +219,10 @@ PrecisionReport summarisePrecision(const PrecisionRecord& record) {
 }
 
 SideReport summariseSide(const Planned& side) {
+    return summariseSide(side, summariseGraph(*side.graph));
+}
+
+SideReport summariseSide(const Planned& side, GraphReport graph) {
     const Plan& plan = *side.plan;
     SideReport out;
     out.nodes = plan.graph->nodeCount();
@@ -231,7 +238,7 @@ SideReport summariseSide(const Planned& side) {
     out.flops = plan.totalFlops();
     out.predictedSeconds = plan.totalPredicted().seconds;
     out.kernels = kernelsOf(plan);
-    out.graph = summariseGraph(*side.graph);
+    out.graph = std::move(graph);
     return out;
 }
 
@@ -262,18 +269,37 @@ void addTactics(const Executable& executable, std::vector<KernelReport>& kernels
 
 std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused, const Trace& trace,
                                        const Plan& before, const Plan& after) {
-    auto unfused = costBySource(before);
-    std::map<std::string, std::set<std::string>> sources; // of each rule's fused nodes
+    const std::unordered_map<std::string, NodeCost> unfused = costBySource(before);
+    std::unordered_map<std::string, NodeCost> savedBy; // of each rule
+    std::unordered_map<std::string, std::unordered_set<std::string>> seen;
     const auto addSources = [&](const Graph& graph, const std::string& path) {
-        for (NodeId id : graph.nodes())
-            if (graph.node(id).op == Op::Fused)
-                for (const std::string& source : graph.node(id).provenance.sources)
-                    sources[graph.node(id).provenance.rule].insert(path + source);
+        for (NodeId id : graph.nodes()) {
+            const Node& node = graph.node(id);
+            if (node.op != Op::Fused)
+                continue;
+            NodeCost& saved = savedBy[node.provenance.rule];
+            auto& counted = seen[node.provenance.rule];
+            for (const std::string& source : node.provenance.sources) {
+                const auto [at, isNew] = counted.insert(path.empty() ? source : path + source);
+                const auto cost = isNew ? unfused.find(*at) : unfused.end();
+                if (cost == unfused.end())
+                    continue;
+                saved.launches += cost->second.launches;
+                saved.bytes += cost->second.bytes;
+            }
+        }
     };
     addSources(fused, "");
     for (const BodyPlace& body : bodiesOf(fused))
         addSources(*body.graph, body.path);
-    std::map<std::string, size_t> nearMisses;
+    forEachStep(after, "", [&](const Step& step, const std::string&, double times) {
+        if (step.rule.empty())
+            return;
+        NodeCost& saved = savedBy[step.rule];
+        saved.launches -= times;
+        saved.bytes -= times * static_cast<double>(step.traffic.logical());
+    });
+    std::unordered_map<std::string, size_t> nearMisses;
     for (const NearMiss& miss : trace.nearMisses)
         ++nearMisses[miss.rule];
     std::vector<RuleReport> out;
@@ -283,17 +309,7 @@ std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused,
             0,         0,         rule.hints};
         if (count.fused == 0)
             continue;
-        NodeCost saved;
-        for (const std::string& source : sources[rule.name]) {
-            saved.launches += unfused[source].launches;
-            saved.bytes += unfused[source].bytes;
-        }
-        forEachStep(after, "", [&](const Step& step, const std::string&, double times) {
-            if (step.rule != rule.name)
-                return;
-            saved.launches -= times;
-            saved.bytes -= times * static_cast<double>(step.traffic.logical());
-        });
+        const NodeCost& saved = savedBy[rule.name];
         if (!rule.isRewrite) {
             count.launchesSaved = std::llround(saved.launches);
             count.bytesSaved = std::llround(saved.bytes);
@@ -306,7 +322,16 @@ std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused,
 std::vector<SplitReport> summariseSplits(const Plan& plan) {
     std::vector<SplitReport> out;
     for (const SplitRecord& split : plan.splits)
-        out.push_back({split.node, split.rule, split.reason, split.parts, split.isCut});
+        out.push_back({split.node, split.rule, split.reason, split.parts, split.isCut, split.cut,
+                       split.seconds, split.wholeSeconds});
+    return out;
+}
+
+std::vector<SweepReport> summariseSweeps(const Plan& plan) {
+    std::vector<SweepReport> out;
+    for (const SweepRecord& record : plan.sweepOffers)
+        out.push_back(
+            {record.first, record.last, record.images, record.passes, record.reason, record.taken});
     return out;
 }
 

@@ -23,6 +23,8 @@ PrecisionReport summarisePrecision(const PrecisionRecord& record);
 
 /// The graph as it was planned, figures of the plan and its kernels without tactics.
 SideReport summariseSide(const Planned& side);
+/// The same with summariseGraph() of side.graph, which needs no plan.
+SideReport summariseSide(const Planned& side, GraphReport graph);
 
 /// Tactics and fallbacks; steps whose shapes depend on data have theirs once they ran.
 void addTactics(const Executable& executable, std::vector<KernelReport>& kernels);
@@ -37,11 +39,14 @@ std::vector<RuleReport> summariseRules(const RuleSet& rules, const Graph& fused,
 /// they make.
 GraphReport summariseGraph(const Graph& graph);
 
-/// Steps and near misses of the trace, and the fused nodes with what they saved; reads the graphs
-/// and kernels that are in the report.
-void addMatches(const RuleSet& rules, const Trace& trace, Report& report);
+/// Steps and near misses of the trace; touches nothing else of the report.
+void addSteps(const RuleSet& rules, const Trace& trace, Report& report);
+
+/// The fused nodes with what they saved; reads the graphs and kernels that are in the report.
+void addMatches(const Trace& trace, Report& report);
 
 std::vector<SplitReport> summariseSplits(const Plan& plan);
+std::vector<SweepReport> summariseSweeps(const Plan& plan);
 std::vector<RecomputeReport> summariseRecomputes(const Plan& plan);
 std::vector<GroupReport> summariseGroups(const Plan& plan);
 std::vector<LayoutReport> summariseLayouts(const Plan& plan);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A graph as plain data for drawings.
+#include "app/pipeline/opened.h"
 #include "app/pipeline/source_place.h"
 #include "app/pipeline/summary.h"
 #include "core/graph/captures.h"
@@ -8,6 +9,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace fuselage::app {
 
@@ -59,12 +62,18 @@ GraphNodeReport reportOf(const Node& node) {
 /// Writes a graph and the bodies inside it as one.
 class Flattening {
 public:
-    explicit Flattening(GraphReport& out) : m_out(out) {}
+    /// `open`: fused nodes, by path, that are shown as what is in them.
+    explicit Flattening(GraphReport& out, const std::set<std::string>& open = {})
+        : m_out(out), m_open(open) {}
 
     using Places = std::vector<uint32_t>; ///< of a graph's values in the report, by id
 
-    /// `places` has the values that are known from outside.
-    void add(const Graph& graph, const std::string& path, Places& places);
+    /// `places` has the values that are known from outside. `home`: where nodes of the graph are in
+    /// the model, which is not where they are in the report when a fused node is around them.
+    void add(const Graph& graph, const std::string& path, const std::string& home, Places& places);
+
+    /// What is in a fused node in its place.
+    void addOpened(const Node& node, const std::string& home, const GraphNodeReport& shown);
 
     static std::vector<uint32_t> of(const std::vector<ValueId>& ids, const Places& places) {
         std::vector<uint32_t> out;
@@ -74,13 +83,15 @@ public:
     }
 
 private:
-    void addBodies(const Node& node, const std::string& path, const Places& around,
-                   GraphNodeReport& report);
+    void addBodies(const Node& node, const std::string& path, const std::string& home,
+                   const Places& around, GraphNodeReport& report);
 
     GraphReport& m_out;
+    std::set<std::string> m_open;
 };
 
-void Flattening::add(const Graph& graph, const std::string& path, Places& places) {
+void Flattening::add(const Graph& graph, const std::string& path, const std::string& home,
+                     Places& places) {
     for (ValueId id : graph.values()) {
         if (places[id.index()] != GraphNodeReport::omitted)
             continue;
@@ -93,18 +104,21 @@ void Flattening::add(const Graph& graph, const std::string& path, Places& places
         GraphNodeReport report = reportOf(node);
         report.inputs = of(node.inputs, places);
         report.outputs = of(node.outputs, places);
-        addBodies(node, path, places, report);
+        addBodies(node, path, home, places, report);
         report.name.insert(0, path);
         for (std::string& source : report.sources)
-            if (!source.starts_with(path))
-                source.insert(0, path);
-        m_out.nodes.push_back(std::move(report));
+            if (!source.starts_with(home))
+                source.insert(0, home);
+        if (m_open.contains(report.name) && node.body)
+            addOpened(node, home, report);
+        else
+            m_out.nodes.push_back(std::move(report));
     }
 }
 
 /// What a body reads from outside it reads there; the node itself joins what its bodies make.
-void Flattening::addBodies(const Node& node, const std::string& path, const Places& around,
-                           GraphNodeReport& report) {
+void Flattening::addBodies(const Node& node, const std::string& path, const std::string& home,
+                           const Places& around, GraphNodeReport& report) {
     const std::vector<SubgraphRef> bodies = subgraphsOf(node);
     if (bodies.empty())
         return;
@@ -127,7 +141,8 @@ void Flattening::addBodies(const Node& node, const std::string& path, const Plac
             places[inside.index()] = around[node.inputs[i].index()];
             readInside[i] = readInside[i] || !body.value(inside).uses.empty();
         }
-        add(body, path + node.name + '/' + ref.attribute + '/', places);
+        const std::string below = node.name + '/' + ref.attribute + '/';
+        add(body, path + below, home + below, places);
         for (uint32_t result : of(body.outputs(), places))
             results.push_back(result);
     }
@@ -136,13 +151,76 @@ void Flattening::addBodies(const Node& node, const std::string& path, const Plac
     report.inputs.insert(report.inputs.end(), results.begin(), results.end());
 }
 
+void Flattening::addOpened(const Node& node, const std::string& home,
+                           const GraphNodeReport& shown) {
+    const Graph& body = *node.body;
+    Places places(body.valueBound(), GraphNodeReport::omitted);
+    for (size_t i = 0; i < body.inputs().size() && i < shown.inputs.size(); ++i)
+        places[body.inputs()[i].index()] = shown.inputs[i];
+    for (size_t i = 0; i < body.outputs().size() && i < shown.outputs.size(); ++i)
+        if (uint32_t& place = places[body.outputs()[i].index()]; place == GraphNodeReport::omitted)
+            place = shown.outputs[i];
+    const std::string path = shown.name + "/body/";
+    const bool made = !shown.sources.empty(); // by a rule, not read from the file
+    const size_t first = m_out.nodes.size();
+    add(body, path, home, places);
+    for (size_t n = first; n < m_out.nodes.size(); ++n) {
+        GraphNodeReport& inner = m_out.nodes[n];
+        if (!made)
+            inner.sources.clear();
+        else if (inner.sources.empty())
+            inner.sources = {home + inner.name.substr(path.size())};
+        if (inner.inside.empty()) // else it is in one that is open in there
+            inner.inside = shown.name;
+        if (inner.rule.empty()) {
+            inner.rule = shown.rule;
+            inner.file = shown.file;
+            inner.line = shown.line;
+        }
+    }
+}
+
+/// A node and the path of the graph that it is in.
+struct Place {
+    const Node* node = nullptr;
+    std::string home;
+};
+
+void findFused(const Graph& graph, const std::string& home, const std::set<std::string>& names,
+               std::map<std::string, Place>& out) {
+    for (NodeId id : graph.nodes()) {
+        const Node& node = graph.node(id);
+        if (node.op == Op::Fused && node.body && names.contains(home + node.name))
+            out[home + node.name] = {&node, home};
+        for (const SubgraphRef& ref : subgraphsOf(node))
+            findFused(*ref.graph, home + node.name + '/' + ref.attribute + '/', names, out);
+    }
+}
+
 } // namespace
+
+GraphReport withBodies(const GraphReport& report, const Graph& graph,
+                       const std::set<std::string>& fused) {
+    std::map<std::string, Place> places;
+    findFused(graph, {}, fused, places);
+    GraphReport out = report;
+    out.nodes.clear();
+    Flattening flattening(out, fused);
+    for (const GraphNodeReport& node : report.nodes)
+        if (auto found = places.find(node.name); found != places.end())
+            flattening.addOpened(*found->second.node, found->second.home, node);
+        else
+            out.nodes.push_back(node);
+    return out;
+}
 
 GraphReport summariseGraph(const Graph& graph) {
     GraphReport out;
     out.name = graph.name();
+    out.nodes.reserve(graph.nodeCount());
+    out.values.reserve(graph.valueBound());
     Flattening::Places places(graph.valueBound(), GraphNodeReport::omitted);
-    Flattening(out).add(graph, {}, places);
+    Flattening(out).add(graph, {}, {}, places);
     out.inputs = Flattening::of(graph.inputs(), places);
     out.outputs = Flattening::of(graph.outputs(), places);
     return out;

@@ -72,18 +72,14 @@ void costMatches(Report& report) {
 
 } // namespace
 
-void addMatches(const RuleSet& rules, const Trace& trace, Report& report) {
+void addSteps(const RuleSet& rules, const Trace& trace, Report& report) {
     std::unordered_map<std::string, const Rule*> byName;
     for (const Rule& rule : rules.rules)
         byName.emplace(rule.name, &rule);
-    std::unordered_map<std::string_view, const TraceEvent*> madeBy;
     report.steps.reserve(trace.events.size());
     report.nearMisses.reserve(trace.nearMisses.size());
-    for (const TraceEvent& event : trace.events) {
+    for (const TraceEvent& event : trace.events)
         report.steps.push_back(stepOf(event));
-        if (event.kind == TraceEvent::Kind::Fused && !event.made.empty())
-            madeBy[event.made.front()] = &event;
-    }
     for (const NearMiss& miss : trace.nearMisses) {
         const auto rule = byName.find(miss.rule);
         const bool known = rule != byName.end();
@@ -91,6 +87,13 @@ void addMatches(const RuleSet& rules, const Trace& trace, Report& report) {
                                      miss.reason, known ? rule->second->file : std::string(),
                                      known ? rule->second->line : 0, miss.bound});
     }
+}
+
+void addMatches(const Trace& trace, Report& report) {
+    std::unordered_map<std::string_view, const TraceEvent*> madeBy;
+    for (const TraceEvent& event : trace.events)
+        if (event.kind == TraceEvent::Kind::Fused && !event.made.empty())
+            madeBy[event.made.front()] = &event;
     const auto addMatch = [&](const GraphNodeReport& node, const std::string& body, Report& to) {
         if (!node.fused)
             return;

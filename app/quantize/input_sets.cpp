@@ -17,16 +17,41 @@ namespace fs = std::filesystem;
 
 namespace {
 
-Failure badData(std::string message, std::string where) {
-    return failure("quantize.data", std::move(message), std::move(where),
-                   "a folder of input_0.pb, input_1.pb ..., or of such folders, one a set");
+Failure badData(std::string message, std::string where,
+                std::string fix = "a folder of input_0.pb, input_1.pb ..., or of such folders, "
+                                  "one a set") {
+    return failure("quantize.data", std::move(message), std::move(where), std::move(fix));
+}
+
+/// A folder in which no set was found: what is there in place of one, or in a folder of it.
+Failure noSet(const std::string& folder) {
+    const std::string none = "no set of inputs is in this folder";
+    std::vector<fs::path> within{folder};
+    for (size_t i = 0; i < within.size(); ++i) {
+        std::error_code error;
+        for (const fs::directory_entry& entry : fs::directory_iterator(within[i], error)) {
+            const std::string kind = entry.path().extension().string();
+            const std::string but = none + ", but `" + entry.path().filename().string() + "`";
+            if (kind == ".npy" || kind == ".npz")
+                return badData(but, folder,
+                               "sets are tensors in ONNX's format: write onnx.numpy_helper."
+                               "from_array(array).SerializeToString() to input_0.pb");
+            if (kind == ".pb")
+                return badData(but, folder,
+                               "the files of a set are called input_0.pb, input_1.pb ..., in the "
+                               "order of the model's inputs");
+            if (i == 0 && entry.is_directory(error))
+                within.push_back(entry.path());
+        }
+    }
+    return badData(none, folder);
 }
 
 Result<void> checkFits(const Value& input, const Tensor& tensor, const std::string& file) {
     if (tensor.dtype() != input.type.dtype)
         return badData(fmt::format("`{}` takes {}, this is {}", input.name,
                                    nameOf(input.type.dtype), nameOf(tensor.dtype())),
-                       file);
+                       file, "give a tensor of the input's type");
     bool fits = !input.type.hasRank() || input.type.rank() == tensor.rank();
     for (size_t i = 0; fits && input.type.hasRank() && i < tensor.rank(); ++i) {
         const auto wanted = (*input.type.shape)[i].number();
@@ -35,14 +60,14 @@ Result<void> checkFits(const Value& input, const Tensor& tensor, const std::stri
     if (!fits)
         return badData(fmt::format("`{}` is {}, this is {}", input.name, input.type.text(),
                                    tensor.type().text()),
-                       file);
+                       file, "give a tensor of the input's shape, or leave this set out");
     if (tensor.elementCount() == 0)
         return badData(fmt::format("`{}` has no elements", input.name), file);
     if (isFloat(tensor.dtype()))
         for (int64_t i = 0; i < tensor.elementCount(); ++i)
             if (!std::isfinite(tensor.at(i)))
                 return badData(fmt::format("element {} of `{}` is {}", i, input.name, tensor.at(i)),
-                               file);
+                               file, "leave this set out, or make it again: no range holds that");
     return {};
 }
 
@@ -52,7 +77,8 @@ Result<InputSets> InputSets::open(const std::string& folder) {
     constexpr const char* first = "input_0.pb";
     std::error_code error;
     if (!fs::is_directory(folder, error))
-        return badData("there is no such folder", folder);
+        return badData(fs::exists(folder, error) ? "this is a file" : "there is no such folder",
+                       folder);
     InputSets out;
     out.m_folder = folder;
     if (fs::exists(fs::path(folder) / first, error)) {
@@ -63,7 +89,7 @@ Result<InputSets> InputSets::open(const std::string& folder) {
         if (fs::exists(entry.path() / first, error))
             out.m_folders.push_back(entry.path().string());
     if (out.m_folders.empty())
-        return badData("no set of inputs is in this folder", folder);
+        return noSet(folder);
     std::sort(out.m_folders.begin(), out.m_folders.end());
     return out;
 }
@@ -96,6 +122,11 @@ Result<std::vector<Tensor>> InputSets::read(const Graph& model, const DimensionV
             return failure(fits.error());
         out.push_back(std::move(*tensor));
     }
+    const std::string beyond = fmt::format("{}/input_{}.pb", m_folders[set], out.size());
+    if (std::error_code error; fs::exists(beyond, error))
+        return badData(
+            fmt::format("the model has {} input{}", out.size(), out.size() == 1 ? "" : "s"), beyond,
+            "take the file away, or give data of this model");
     return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include "app/quantize/pair_lint_internal.h"
 #include "app/quantize/places.h"
+#include "app/quantize/tensorrt.h"
 #include "core/ops/op_table.h"
 #include "core/ops/tensor_index.h"
 
@@ -104,6 +105,15 @@ private:
              "quantise to int8 around zero, if the file is meant for TensorRT");
         tell(PairLint::WeightZero, m_weightsWithZero, zero,
              "quantise weights to int8 around zero: kernels subtract nothing then");
+        tell(PairLint::Block, m_otherBlocks,
+             "4-bit scales that are not of blocks of 64 or 128 numbers",
+             "quantise it again with `--block 64` or `--block 128`, along what is summed");
+        std::string types;
+        for (const std::string& type : m_otherTypes)
+            types += (types.empty() ? "" : " and ") + type;
+        tell(PairLint::Type, m_typedOtherwise, ("numbers stored as " + types).c_str(),
+             "store int8 or float8e4m3fn, or int4 where it is a weight, if the file is meant for "
+             "TensorRT");
     }
 
     /// One finding for all nodes of one scale.
@@ -120,13 +130,32 @@ private:
                            [&](NodeId node) { return other->second.contains(node); });
     }
 
+    /// All that a node moves comes from stored values or constants.
+    bool movesStored(const Node& node) const {
+        const size_t moved = node.op == Op::Concat ? node.inputs.size() : 1;
+        for (size_t slot = 0; slot < moved; ++slot)
+            if (!isStored(node.inputs[slot]) && !m_model.isConstant(node.inputs[slot]))
+                return false;
+        return true;
+    }
+
     /// Then the floats that it moves never leave a kernel.
     bool isTakenWithItsMaker(const Node& node) const {
         const Node* made = maker(node.inputs[0]);
         return made && areTakenTogether(node, *made);
     }
 
+    /// Biases of int32 are in the steps of sums and no choice of anybody's.
+    void ofType(const Node& node) {
+        const DType stored = m_model.value(node.inputs[0]).type.dtype;
+        if (stored == DType::Undefined || stored == DType::Int32 || tensorRtTakes(stored))
+            return;
+        m_typedOtherwise.push_back(&node);
+        m_otherTypes.insert(nameOf(stored));
+    }
+
     void ofDequantize(const Node& node) {
+        ofType(node);
         if (m_model.isConstant(node.inputs[0]))
             return ofWeight(node);
         const Node* store = maker(node.inputs[0]);
@@ -179,6 +208,9 @@ private:
 
     void ofWeight(const Node& node) {
         const auto& uses = m_model.value(node.outputs[0]).uses;
+        if (m_model.value(node.inputs[0]).type.dtype == DType::Int4 &&
+            !tensorRtTakesBlock(node.attributes.integer("block_size")))
+            m_otherBlocks.push_back(&node);
         if (hasZeroPoint(m_model, node) && std::any_of(uses.begin(), uses.end(), [&](Use use) {
                 return use.slot == 1 && isProduct(m_model.node(use.node).op);
             }))
@@ -239,13 +271,15 @@ private:
             m_asymmetric.push_back(&node);
         if (before && moves(before->op) && !isTakenWithItsMaker(*before) &&
             m_model.value(before->outputs[0]).uses.size() == 1 &&
-            !m_model.isGraphOutput(before->outputs[0]) && !isStored(before->inputs[0]))
+            !m_model.isGraphOutput(before->outputs[0]) && !movesStored(*before))
             add(PairLint::Movable, node,
                 fmt::format("{} {} moves floats that are stored as integers only behind it",
                             nameOf(before->op), quoted(*before)),
-                fmt::format("store in front of it, with the same scale; `fuselage fuse` does so "
-                            "where {} only moves or picks",
-                            nameOf(before->op)));
+                before->op == Op::Concat
+                    ? "store each of its parts, with the same scale; `fuselage fuse` does so for "
+                      "two to four parts that are computed for it alone"
+                    : "store in front of it, with the same scale; `fuselage fuse` does so where "
+                      "what it moves is computed for it alone");
     }
 
     /// Along single readers through elementwise work, to where the result is stored or stays float.
@@ -294,8 +328,10 @@ private:
 
     const Graph& m_model;
     std::map<std::string, std::set<NodeId>> m_takenBy; ///< fused nodes, by a node they stand for
-    std::vector<const Node*> m_asymmetric, m_weightsWithZero, m_manyScales;
-    std::set<ValueId> m_badScales; ///< told of
+    std::vector<const Node*> m_asymmetric, m_weightsWithZero, m_manyScales, m_otherBlocks,
+        m_typedOtherwise;
+    std::set<std::string> m_otherTypes; ///< of the last
+    std::set<ValueId> m_badScales;      ///< told of
     std::vector<PairFinding> m_out;
 };
 
@@ -315,7 +351,9 @@ const char* nameOf(PairLint lint) {
                                      "pair-misfit",
                                      "pair-wrong-axis",
                                      "pair-activation-scales",
-                                     "pair-before-activation"};
+                                     "pair-before-activation",
+                                     "pair-block",
+                                     "pair-type"};
     return names[static_cast<size_t>(lint)];
 }
 

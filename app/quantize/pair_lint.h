@@ -25,6 +25,8 @@ enum class PairLint : uint8_t {
     WrongAxis,        ///< a constant weight with scales along another axis than output channels
     ActivationScales, ///< an activation with several scales: TensorRT takes one for the tensor
     BeforeActivation, ///< a pair between a product and the activation that its kernel would apply
+    Block, ///< 4-bit weights whose scales are of other blocks than TensorRT takes (tensorrt.h)
+    Type,  ///< stored as a type that TensorRT does not take
 };
 
 /// "pair-unused": stable, for scripts.
@@ -38,8 +40,8 @@ struct PairFinding {
 };
 
 /// `model`: prepared, before any rule. `fused`: the same model after the rules, where what was
-/// taken stands in fused nodes. In the order of the model's nodes; zero points come last, one
-/// finding for all of activations and one for all of weights.
+/// taken stands in fused nodes. In the order of the model's nodes; what TensorRT
+/// refuses comes last, one finding for all nodes of a kind.
 std::vector<PairFinding> lintPairs(const Graph& model, const Graph& fused);
 
 } // namespace fuselage::quantize

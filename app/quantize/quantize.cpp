@@ -8,6 +8,7 @@
 #include "app/quantize/fold_norm.h"
 #include "app/quantize/selection.h"
 #include "app/quantize/smooth.h"
+#include "app/quantize/tensorrt.h"
 #include "core/graph/bodies.h"
 #include "core/graph/text.h"
 
@@ -53,7 +54,8 @@ Failure nothingToQuantise(const Graph& model, const Placement& placement, const 
                        "--again takes the model's pairs out first and places new ones");
     if (!reasons.empty())
         return failure(code, "everything that rules ask for is left out: " + list, path,
-                       "fewer --skip and --keep-float, or other rules by -p");
+                       hasPairs ? "--again takes the model's pairs out first and places new ones"
+                                : "fewer --skip and --keep-float, or other rules by -p");
     return failure(code, "no rule asks for a pair in this model", path,
                    "give rules with a `qdq` clause by -p");
 }
@@ -145,7 +147,11 @@ private:
             leaveActivations();
         if (auto done = leaveOut(m_options.skip, m_placement); !done)
             return done;
-        return keepFloat(m_graph, m_options.keepFloat, m_placement);
+        if (auto done = keepFloat(m_graph, m_options.keepFloat, m_placement); !done)
+            return done;
+        if (!m_options.everywhere)
+            leaveUnopened(m_placement);
+        return {};
     }
 
     void leaveActivations() {
@@ -406,6 +412,8 @@ private:
         m_out.bytesBefore = constantBytes(m_graph);
         m_out.bytesAfter = constantBytes(m_out.graph);
         m_out.leftOut = std::move(m_placement.leftOut);
+        if (std::string note = tensorRtNote(m_out.plan); !note.empty())
+            m_out.notes.push_back(std::move(note));
         if (!m_options.check)
             return std::move(m_out);
         if (auto judge = makeJudge(); !judge)

@@ -21,7 +21,7 @@ struct QuantizeOptions {
     StoredType weights = StoredType::Int8;             ///< of constants
     /// Of 4-bit factors of matrix products: elements along what is summed that share a scale; 0:
     /// one scale for each output channel.
-    int64_t block = 32;
+    int64_t block = 64;
     RangeChoice range;
     BiasForm bias = BiasForm::Float;
     bool foldNorm = true;
@@ -30,7 +30,8 @@ struct QuantizeOptions {
     bool again =
         false; ///< the model's own pairs are taken out before (app/pipeline/take_pairs_out.h)
     std::vector<std::string> skip, keepFloat; ///< as selection.h reads them
-    std::optional<PairPlan> plan;             ///< its pairs and no others, or an error
+    bool everywhere = false;      ///< also where no kernel here would read integers (leaveUnopened)
+    std::optional<PairPlan> plan; ///< its pairs and no others, or an error
     /// Nodes stay in float until the worst output's relative error is at most this (mixed.h).
     std::optional<double> maxError;
     bool mixedPoints = false; ///< each pair by itself in place of each node's

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/quantize/selection.h"
 
+#include "app/pipeline/pair_effects.h"
 #include "core/graph/bodies.h"
 #include "core/passes/node_choice.h"
 #include "core/support/wildcard.h"
@@ -108,6 +109,19 @@ Result<void> keepFloat(const Graph& model, const std::vector<std::string>& nodes
                 [&](const Place& place) { return place.nodePath() == name; });
     }
     return {};
+}
+
+void leaveUnopened(Placement& placement) {
+    for (const char* reader : {"ConvTranspose", "a product of two computed values"})
+        moveOut(placement,
+                std::string("no kernel here computes ") + reader +
+                    " in integers; --everywhere stores its values all the same",
+                [&](const Place& place) {
+                    if (place.graph->isConstant(place.value))
+                        return false;
+                    const auto found = app::floatOnlyReader(*place.graph, place.read.node);
+                    return found && std::string_view(found->what) == reader;
+                });
 }
 
 } // namespace fuselage::quantize

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person leaves in float, by rule, point, operator or node; everything else that rules ask
-// for is quantised.
+// What a person leaves in float, by rule, point, operator or node, and what would be stored for
+// nobody; everything else that rules ask for is quantised.
 #pragma once
 
 #include "app/quantize/places.h"
@@ -28,5 +28,9 @@ Result<void> leaveOut(const std::vector<std::string>& texts, Placement& placemen
 /// no such node.
 Result<void> keepFloat(const Graph& model, const std::vector<std::string>& nodes,
                        Placement& placement);
+
+/// Leaves out the values for whose readers there is no kernel of integers here, whatever is stored:
+/// products of two computed values, as in attention, and ConvTranspose.
+void leaveUnopened(Placement& placement);
 
 } // namespace fuselage::quantize

@@ -60,6 +60,7 @@ template <typename A> void fields(A& a, Finding& f) {
     a("place", f.place);
     a("sites", f.sites);
     a("change", f.change);
+    a.derived("tried", f.outcome.has_value());
     a("outcome", f.outcome);
     if (f.stage == Finding::Stage::Lower) {
         a("parts", f.parts);

@@ -117,20 +117,17 @@ std::string sitesText(const Finding& finding) {
     return out;
 }
 
-/// The change that the reason suggests, with what it did when it was tried. A change after which
-/// another step fails, or which is predicted to cost time, is no advice.
+/// The change that the reason suggests, with what it did when it was tried.
 std::string adviceText(const Finding& finding) {
-    if (finding.reason.flip.empty())
-        return {};
-    const std::string change = "   = change: " + finding.reason.flip + "\n";
-    if (!finding.outcome)
-        return change;
-    const ChangeOutcome& outcome = *finding.outcome;
-    if (outcome.isUnsound)
+    if (finding.outcome && finding.outcome->isUnsound)
         return "   = no advice: what would let it match makes the rewrite unsound, says the "
                "proof\n";
-    if (!outcome.helps())
+    if (finding.reason.flip.empty())
         return {};
+    if (!finding.outcome)
+        return "   = change, not tried: " + finding.reason.flip + "\n";
+    const std::string change = "   = change: " + finding.reason.flip + "\n";
+    const ChangeOutcome& outcome = *finding.outcome;
     const std::string moved = outcome.bytes == 0
                                   ? ""
                                   : fmt::format(", {} {} moved", bytesText(std::abs(outcome.bytes)),

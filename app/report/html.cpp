@@ -112,8 +112,18 @@ std::string chartFigure(const chart::Chart& chart) {
                        svgElements(chart, 0, 0));
 }
 
+/// What a person called the file; many exporters call all graphs alike.
+std::string fileNameOf(const Report& report) {
+    const std::string& path = report.model.path;
+    const size_t slash = path.find_last_of("/\\");
+    return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
 std::string header(const Report& report, const std::string& name) {
-    std::string out = "<header><h1>" + escaped(name) + "</h1>\n<nav aria-label=\"sections\">";
+    std::string out = "<header><h1>" + escaped(name);
+    if (!report.model.name.empty() && report.model.name != name)
+        out += " <small>" + escaped(report.model.name) + "</small>";
+    out += "</h1>\n<nav aria-label=\"sections\">";
     for (const char* section :
          {"drawing", "numbers", "charts", "fused", "kernels-section", "missed"})
         out += fmt::format("<a href=\"#{0}\">{1}</a>", section,
@@ -148,7 +158,8 @@ std::string renderHtml(const Report& report) {
     scene::Options everything;
     everything.collapse = scene::Options::Collapse::Nothing;
     scene::Scene open = sceneOf(report, everything);
-    std::string name = report.model.name.empty() ? report.model.path : report.model.name;
+    const std::string file = fileNameOf(report);
+    const std::string& name = file.empty() ? report.model.name : file;
     std::string out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
@@ -162,6 +173,7 @@ std::string renderHtml(const Report& report) {
            "</section>\n";
     out += charts(report);
     out += "<section id=\"fused\"><h2>Fused nodes</h2>\n" + matchesTable(report, open) +
+           splitsTable(report) + sweepsTable(report) +
            "</section>\n<section id=\"kernels-section\"><h2>Kernels after</h2>\n" +
            kernelsTable(report) + "</section>\n" + quantisedSection(report) +
            "<section id=\"missed\"><h2>What did not fuse</h2>\n" + missesTable(report) +

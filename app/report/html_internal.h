@@ -19,6 +19,8 @@ std::string bodiesTable(const Report& report); ///< empty without If, Loop and S
 std::string matchesTable(const Report& report, const scene::Scene& scene);
 std::string kernelsTable(const Report& report);
 std::string missesTable(const Report& report);
+std::string splitsTable(const Report& report);
+std::string sweepsTable(const Report& report);
 
 /// What is stored in few bits, what that opens and blocks, and what nodes lose by it; empty where
 /// nothing is.

@@ -9,6 +9,7 @@
 #include "app/report/pairs_text.h"
 #include "app/report/trace_text.h"
 #include "app/report/verdict.h"
+#include "core/support/text.h"
 
 #include <fmt/format.h>
 
@@ -285,6 +286,45 @@ std::string kernelsTable(const Report& report) {
                  report.after.kernels.size() - std::min(report.after.kernels.size(), rowsShown));
 }
 
+/// Fused nodes in parts, and those in one kernel with the best cut that was not taken.
+std::string splitsTable(const Report& report) {
+    std::string rows;
+    for (size_t i = 0; i < std::min(report.splits.size(), rowsShown); ++i) {
+        const SplitReport& split = report.splits[i];
+        const double kernels = split.isCut ? static_cast<double>(split.parts) : 1;
+        rows += "<tr>" + cell(split.node) + cell(split.rule) +
+                numberCell(kernels, fmt::format("{:.0f}", kernels)) +
+                numberCell(split.secondsInOne.value_or(-1),
+                           split.secondsInOne ? secondsText(*split.secondsInOne) : "-") +
+                numberCell(split.secondsInParts, secondsText(split.secondsInParts)) +
+                cell(joined(split.cut,
+                            [](const auto& part) { return "[" + sourcesText(part) + "]"; })) +
+                cell(split.reason.text()) + "</tr>\n";
+    }
+    if (rows.empty())
+        return {};
+    return "<h3>In how many kernels, and why</h3>\n" +
+           table("splits",
+                 {"fused node", "rule", "#kernels", "#in one, predicted", "#in parts, predicted",
+                  "parts of the best cut", "reason"},
+                 rows, report.splits.size() - std::min(report.splits.size(), rowsShown));
+}
+
+/// Stretches that run for some images of the batch at a time, or might have.
+std::string sweepsTable(const Report& report) {
+    std::string rows;
+    for (const SweepReport& sweep : report.sweeps)
+        rows += "<tr>" + cell(sweep.taken ? "passes" : "whole batch") + cell(sweep.first) +
+                cell(sweep.last) +
+                numberCell(static_cast<double>(sweep.images), std::to_string(sweep.images)) +
+                numberCell(static_cast<double>(sweep.passes), std::to_string(sweep.passes)) +
+                cell(sweep.reason.text()) + "</tr>\n";
+    if (rows.empty())
+        return {};
+    return "<h3>Kernels for some images at a time</h3>\n" +
+           table("sweeps", {"what", "from", "to", "#images", "#passes", "reason"}, rows, 0);
+}
+
 std::string missesTable(const Report& report) {
     std::string rows;
     size_t shown = 0, all = report.nearMisses.size();
@@ -307,7 +347,8 @@ std::string missesTable(const Report& report) {
             fmt::format("{} of {}", miss.step, miss.steps), miss.reason);
     if (rows.empty())
         return "<p class=\"dim\">none</p>\n";
-    return table("misses", {"what", "rule", "at", "#matched", "reason", "what would change it"},
+    return table("misses",
+                 {"what", "rule", "at", "#matched", "reason", "what might change it, not tried"},
                  rows, all - std::min(all, rowsShown));
 }
 

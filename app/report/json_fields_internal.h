@@ -5,6 +5,7 @@
 
 #include "app/pipeline/report.h"
 #include "app/report/json_archive_internal.h"
+#include "app/report/json_decisions_internal.h"
 
 namespace fuselage::app {
 
@@ -156,36 +157,15 @@ template <typename A> void fields(A& a, NearMissReport& miss) {
     a("step", miss.step);
     a("steps", miss.steps);
     a("reason", miss.reason);
-}
-
-template <typename A> void fields(A& a, SplitReport& split) {
-    a("node", split.node);
-    a("rule", split.rule);
-    a("parts", split.parts);
-    a("cut", split.isCut);
-    a("reason", split.reason);
-}
-
-template <typename A> void fields(A& a, RecomputeReport& recompute) {
-    a("node", recompute.node);
-    a("nodes", recompute.nodes);
-    a("readers", recompute.readers);
-    a("bytes_saved", recompute.bytesSaved);
-    a("taken", recompute.taken);
-    a("reason", recompute.reason);
-}
-
-template <typename A> void fields(A& a, LayoutReport& layout) {
-    a("values", layout.values);
-    a("order", layout.order);
-    a("rejected", layout.rejected);
-    a("reason", layout.reason);
+    a.derived("tried", false); // what the reason says would change it: only explain tries
 }
 
 template <typename A> void fields(A& a, PairReader& reader) {
     a("node", reader.node);
     a("rule", reader.rule);
     a("kernel", reader.kernel);
+    if (!A::writes || !reader.lacks.empty())
+        a("lacks", reader.lacks);
 }
 
 template <typename A> void fields(A& a, PairReport& pair) {
@@ -199,12 +179,6 @@ template <typename A> void fields(A& a, PairReport& pair) {
     a("reformat_bytes", pair.reformatBytes);
     a("blocked_rule", pair.blockedRule);
     a("blocked_nodes", pair.blockedNodes);
-}
-
-template <typename A> void fields(A& a, GroupReport& group) {
-    a("members", group.members);
-    a("taken", group.taken);
-    a("reason", group.reason);
 }
 
 template <typename A> void resultFields(A& a, BodyReport& body) {
@@ -250,6 +224,8 @@ template <typename A> void resultFields(A& a, Report& r) {
     a("groups", r.groups);
     if (!A::writes || !r.layouts.empty())
         a("layouts", r.layouts);
+    if (!A::writes || !r.sweeps.empty())
+        a("sweeps", r.sweeps);
     if (!A::writes || !r.pairs.empty())
         a("pairs", r.pairs);
     if (!A::writes || !r.before.bodies.empty())

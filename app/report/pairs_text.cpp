@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace fuselage::app {
 
@@ -49,8 +50,14 @@ std::string opensText(const PairReport& pair) {
                             quoted(reader.node), reader.rule.empty() ? "" : " by " + reader.rule);
     if (!out.empty())
         return out;
-    return pair.readers.empty() ? "nothing: an output of the model"
-                                : "nothing: " + readersText(pair) + " in float";
+    if (pair.readers.empty())
+        return "nothing: an output of the model";
+    out = "nothing: " + readersText(pair) + " in float";
+    std::set<std::string> said;
+    for (const PairReader& reader : pair.readers)
+        if (!reader.lacks.empty() && said.insert(reader.lacks).second)
+            out += (said.size() == 1 ? ": " : "; ") + reader.lacks;
+    return out;
 }
 
 std::string blocksText(const PairReport& pair) {

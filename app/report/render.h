@@ -12,6 +12,7 @@ namespace fuselage::app {
 
 struct ReportFormat {
     const char* ending; ///< of file names: ".json"
+    const char* title;  ///< to a person: "Report, one page"
     std::string (*render)(const Report&);
 };
 

@@ -24,31 +24,32 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums }
 </style></head><body>
 )";
 
-std::string cell(const std::string& text, bool number = false) {
+std::string tableCell(const std::string& text, bool number = false) {
     return fmt::format("<td{}>{}</td>", number ? " class=\"n\"" : "", escaped(text));
 }
 
 std::string pair(int64_t before, int64_t after, std::string (*print)(int64_t)) {
-    return cell(print(before) + " → " + print(after), true);
+    return tableCell(print(before) + " → " + print(after), true);
 }
 
-std::string modelRow(const ModelRun& model) {
+std::string modelLine(const ModelRun& model) {
     std::string out = "<tr>";
     if (!model.report)
-        return out + cell(model.id) + cell(nameOf(model.state)) +
+        return out + tableCell(model.id) + tableCell(nameOf(model.state)) +
                fmt::format("<td colspan=\"5\">{} {}</td></tr>\n", escaped(model.message),
                            escaped(model.code));
     const Report& r = *model.report;
     // An id has no character that a link would have to escape.
     out += fmt::format("<td><a href=\"models/{0}.html\">{0}</a></td>", escaped(model.id));
-    out += cell(nameOf(model.state));
+    out += tableCell(nameOf(model.state));
     out += pair(static_cast<int64_t>(r.before.launches), static_cast<int64_t>(r.after.launches),
                 countText);
     out += pair(r.before.traffic.logical(), r.after.traffic.logical(), bytesText);
     out += pair(r.before.peakBytes, r.after.peakBytes, bytesText);
-    out += cell(verificationText(r));
+    out += tableCell(verificationText(r));
     return out +
-           cell(r.after.measured ? secondsText(r.after.measured->median) : "not measured", true) +
+           tableCell(r.after.measured ? secondsText(r.after.measured->median) : "not measured",
+                     true) +
            "</tr>\n";
 }
 
@@ -57,7 +58,7 @@ std::string notesTable(const RunReport& run) {
     for (const ModelRun& model : run.models)
         if (model.report)
             for (const std::string& note : model.report->model.notes)
-                rows += "<tr>" + cell(model.id) + cell(note) + "</tr>\n";
+                rows += "<tr>" + tableCell(model.id) + tableCell(note) + "</tr>\n";
     return rows.empty() ? rows
                         : "<h2>Notes</h2><table><tr><th>model<th>note</tr>\n" + rows + "</table>\n";
 }
@@ -68,9 +69,9 @@ std::string gateTable(const RunReport& run) {
     std::string out = "<h2>Gates</h2><table><tr><th>model<th>gate<th class=\"n\">baseline"
                       "<th class=\"n\">now<th class=\"n\">limit<th>verdict<th>why</tr>\n";
     for (const GateRow& gate : run.gates)
-        out += "<tr>" + cell(gate.model) + cell(gate.id) + cell(gate.base, true) +
-               cell(gate.now, true) + cell(gate.limit, true) + cell(nameOf(gate.verdict)) +
-               cell(gate.note) + "</tr>\n";
+        out += "<tr>" + tableCell(gate.model) + tableCell(gate.id) + tableCell(gate.base, true) +
+               tableCell(gate.now, true) + tableCell(gate.limit, true) +
+               tableCell(nameOf(gate.verdict)) + tableCell(gate.note) + "</tr>\n";
     return out + "</table>\n";
 }
 
@@ -90,7 +91,7 @@ std::string renderRunHtml(const RunReport& run) {
            "<th class=\"n\">logical traffic<th class=\"n\">peak memory<th>numeric check"
            "<th class=\"n\">time, fused</tr>\n";
     for (const ModelRun& model : run.models)
-        out += modelRow(model);
+        out += modelLine(model);
     return out + "</table>\n" + notesTable(run) + "</body></html>\n";
 }
 

@@ -7,6 +7,7 @@
 #include "app/report/measured.h"
 #include "app/report/pairs_text.h"
 #include "app/report/verdict.h"
+#include "core/support/text.h"
 
 #include <fmt/format.h>
 
@@ -292,11 +293,20 @@ private:
     std::map<std::string, size_t> m_lineOf;
 };
 
+/// Where the best cut lies; of one that was taken the kernels show it.
+std::string cutText(const SplitReport& split) {
+    if (split.isCut || split.cut.empty())
+        return {};
+    return ", best cut " +
+           joined(split.cut, [](const auto& part) { return "[" + sourcesText(part) + "]"; });
+}
+
 std::string splitsText(const Report& r) {
     Decisions list;
     for (const SplitReport& split : r.splits)
         list.add(split.isCut ? fmt::format("{} kernels", split.parts) : "1 kernel",
-                 fmt::format("{} ({})", split.node, split.rule), split.reason.text());
+                 fmt::format("{} ({}){}", split.node, split.rule, cutText(split)),
+                 split.reason.text());
     return list.text("fused nodes, in how many kernels and why");
 }
 
@@ -315,6 +325,14 @@ std::string groupsText(const Report& r) {
     for (const GroupReport& group : r.groups)
         list.add(group.taken ? "shared" : "apart", sourcesText(group.members), group.reason.text());
     return list.text("kernels side by side and whether they share a launch");
+}
+
+std::string sweepsText(const Report& r) {
+    Decisions list;
+    for (const SweepReport& sweep : r.sweeps)
+        list.add(sweep.taken ? fmt::format("{} passes", sweep.passes) : "whole batch",
+                 fmt::format("{} to {}", sweep.first, sweep.last), sweep.reason.text());
+    return list.text("kernels that run for some images at a time");
 }
 
 std::string layoutsText(const Report& r) {
@@ -354,8 +372,8 @@ std::string renderText(const Report& r) {
     out += sidesText(r) + "\n" + agreementText(r) + "\n" + kernelsText(r);
     for (const std::string& part :
          {bodiesText(r), lossesText(r), costlyText(r), renderCondemned(r), splitsText(r),
-          recomputesText(r), groupsText(r), layoutsText(r), renderPairs(r.pairs, pairsShown),
-          renderNodeErrors(r.nodeErrors, errorsShown)})
+          recomputesText(r), groupsText(r), layoutsText(r), sweepsText(r),
+          renderPairs(r.pairs, pairsShown), renderNodeErrors(r.nodeErrors, errorsShown)})
         out += part.empty() ? "" : "\n" + part;
     return out;
 }

@@ -44,11 +44,21 @@ void Builder::output(ValueId value, const std::string& name) {
 
 ValueId Builder::weight(const std::string& name, const Extents& extents, double deviation,
                         double mean) {
-    std::string full = m_scope.empty() ? name : m_scope.substr(1) + "." + name;
+    return m_graph.addConstant(weightName(name), std::make_shared<const Tensor>(
+                                                     weightData(name, extents, deviation, mean)));
+}
+
+Tensor Builder::weightData(const std::string& name, const Extents& extents, double deviation,
+                           double mean) const {
     Tensor data(DType::Float32, extents);
     double reach = deviation * std::sqrt(3.0);
-    fillUniform(data, Hasher().number(m_seed).text(full).value(), mean - reach, mean + reach);
-    return m_graph.addConstant(full, std::make_shared<const Tensor>(std::move(data)));
+    fillUniform(data, Hasher().number(m_seed).text(weightName(name)).value(), mean - reach,
+                mean + reach);
+    return data;
+}
+
+std::string Builder::weightName(const std::string& name) const {
+    return m_scope.empty() ? name : m_scope.substr(1) + "." + name;
 }
 
 ValueId Builder::table(const std::string& name, Tensor data) {
@@ -80,6 +90,20 @@ std::vector<ValueId> Builder::applyMany(Op op, const std::vector<ValueId>& input
     NodeSpec spec{op, scoped(nameOf(op)), inputs, {}, std::move(attributes), {}};
     spec.outputs.assign(outputs, scoped(attributeFreeName(op)));
     return m_graph.node(m_graph.addNode(std::move(spec))).outputs;
+}
+
+std::vector<ValueId> Builder::applyForeign(const std::string& domain, const std::string& op,
+                                           const std::vector<ValueId>& inputs,
+                                           const std::vector<bool>& asked, Attributes attributes) {
+    NodeSpec spec{Op::Unknown, scoped(op), inputs, {}, std::move(attributes), {}};
+    for (const bool isAsked : asked)
+        spec.outputs.push_back(isAsked ? scoped(op + "_output_0") : "");
+    const NodeId node = m_graph.addNode(std::move(spec));
+    m_graph.edit(node).customDomain = domain;
+    m_graph.edit(node).customOp = op;
+    if (!domain.empty())
+        m_graph.opsetImports[domain] = 1;
+    return m_graph.node(node).outputs;
 }
 
 ValueId Builder::conv(const std::string& name, ValueId x, const ConvSpec& spec) {
@@ -198,8 +222,8 @@ ValueId Builder::reshape(ValueId x, ValueId shape) {
     return apply(Op::Reshape, {x, shape}, std::move(attributes));
 }
 
-Graph Builder::finish() {
-    m_graph.opsetImports[""] = 17;
+Graph Builder::finish(int64_t opset) {
+    m_graph.opsetImports[""] = opset;
     for (NodeId id : m_graph.nodes())
         fillDefaults(m_graph.edit(id));
     return std::move(m_graph);

@@ -39,6 +39,9 @@ public:
     /// Uniform in +-sqrt(3)*deviation around `mean`; depends on seed and name only.
     ValueId weight(const std::string& name, const Extents& extents, double deviation,
                    double mean = 0);
+    /// Its numbers alone.
+    Tensor weightData(const std::string& name, const Extents& extents, double deviation,
+                      double mean = 0) const;
     ValueId table(const std::string& name, Tensor data);
     ValueId constant(float value);
     ValueId integers(const std::vector<int64_t>& values);
@@ -47,6 +50,12 @@ public:
     ValueId apply(Op op, const std::vector<ValueId>& inputs, Attributes attributes = {});
     std::vector<ValueId> applyMany(Op op, const std::vector<ValueId>& inputs, size_t outputs,
                                    Attributes attributes = {});
+
+    /// An operator that graphs hold in another form: read the saved model to run it. `asked`: which
+    /// of its results there are.
+    std::vector<ValueId> applyForeign(const std::string& domain, const std::string& op,
+                                      const std::vector<ValueId>& inputs,
+                                      const std::vector<bool>& asked, Attributes attributes);
 
     struct ConvSpec {
         int64_t in = 0, out = 0, kernel = 1, stride = 1, padding = 0, groups = 1;
@@ -78,10 +87,11 @@ public:
     ValueId shape(const std::vector<ShapeEntry>& entries);
     ValueId reshape(ValueId x, ValueId shape);
 
-    Graph finish();
+    Graph finish(int64_t opset = 17);
 
 private:
     std::string scoped(const std::string& name) const { return m_scope + "/" + name; }
+    std::string weightName(const std::string& name) const;
 
     Graph m_graph;
     uint64_t m_seed;

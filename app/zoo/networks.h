@@ -16,5 +16,13 @@ Graph vitB16(uint64_t seed);
 Graph bertBase(uint64_t seed);
 Graph gpt2Block(uint64_t seed);
 Graph lstm(uint64_t seed);
+Graph llamaBlock(uint64_t seed);
+Graph llamaBlockStandard(uint64_t seed);
+Graph llamaBlockContrib(uint64_t seed);
+Graph llamaBlockFourBits(uint64_t seed);
+Graph whisperEncoder(uint64_t seed);
+Graph unetSdBlock(uint64_t seed);
+Graph ditBlock(uint64_t seed);
+Graph detr(uint64_t seed);
 
 } // namespace fuselage::zoo

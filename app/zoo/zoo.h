@@ -15,13 +15,18 @@ namespace fuselage::zoo {
 struct ZooEntry {
     std::string name;
     std::string description;
-    Graph (*build)(uint64_t seed);
+    Graph (*write)(uint64_t seed);
+    bool isRead = false; ///< it holds operators that reading a file turns into others
 };
 
 /// All models in the order in which `fuselage zoo` lists them.
 const std::vector<ZooEntry>& models();
 
-/// The named model; error "zoo.unknown" lists the names.
+/// The named model as its file, with the operators of its spelling; error "zoo.unknown" lists the
+/// names.
+Result<Graph> written(const std::string& name, uint64_t seed = 1);
+
+/// The same as it is after reading that file.
 Result<Graph> build(const std::string& name, uint64_t seed = 1);
 
 } // namespace fuselage::zoo

@@ -5,6 +5,7 @@
 #include "app/pipeline/lint/lint.h"
 #include "core/rewrite/engine.h"
 
+#include <array>
 #include <functional>
 #include <memory>
 
@@ -17,6 +18,22 @@ constexpr size_t leastWitnesses = 6;
 struct Witness {
     Graph graph;
     std::vector<std::vector<NodeId>> matches; ///< nodes of each, in topological order
+    OpSet operators;                          ///< that the graph has
+};
+
+/// Which rules may match a graph, found by one operator that each of them cannot do without: few of
+/// many rules are looked at.
+class RulesByOperator {
+public:
+    explicit RulesByOperator(const RuleIndex& index);
+
+    /// Positions in RuleIndex::rules, rising.
+    std::vector<size_t> mayMatch(const OpSet& present) const;
+
+private:
+    const RuleIndex& m_index;
+    std::array<std::vector<size_t>, static_cast<size_t>(Op::Count_)> m_rules;
+    std::vector<size_t> m_always; ///< those that need no operator in particular
 };
 
 /// Graphs made from the rule's pattern, smallest first; at most `count`.
@@ -42,6 +59,7 @@ struct LintContext {
 
     const RuleLibrary& library;
     RuleIndex index;
+    RulesByOperator byOperator;
     Progress& progress; ///< of the whole; says whether to stop
     Progress silent;    ///< of the many small graphs
     Diagnostics& out;

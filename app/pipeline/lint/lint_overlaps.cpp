@@ -9,6 +9,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 
 namespace fuselage::app {
 
@@ -27,10 +30,11 @@ struct Clash {
     Nodes second;
 };
 
-Clash clashIn(const PreparedRule& a, const PreparedRule& b, const Graph& graph, bool sameNodes) {
-    auto ofA = matchesIn(a, graph), ofB = matchesIn(b, graph);
-    for (const Nodes& first : ofA)
-        for (const Nodes& second : ofB)
+/// `witness`: of the first rule.
+Clash clashIn(const Witness& witness, const PreparedRule& other, bool sameNodes) {
+    const auto matches = matchesIn(other, witness.graph);
+    for (const Nodes& first : witness.matches)
+        for (const Nodes& second : matches)
             if (sameNodes ? first == second : overlap(first, second))
                 return {first, second};
     return {};
@@ -39,13 +43,6 @@ Clash clashIn(const PreparedRule& a, const PreparedRule& b, const Graph& graph, 
 uint64_t resultWith(const Graph& graph, Rule first, const Rule& second, Progress& progress) {
     ++first.priority;
     return stateHash(runPhase(graph, {std::move(first), second}, true, progress).graph);
-}
-
-/// The patterns are the same word for word, but for the rule's name.
-bool samePattern(const PreparedRule& a, const PreparedRule& b) {
-    Rule first = a.rule, second = b.rule;
-    first.name = second.name = "";
-    return matchKey(first) == matchKey(second);
 }
 
 Diagnostic& reportOverlap(LintContext& context, const Rule& a, const Rule& b) {
@@ -67,13 +64,16 @@ void addWitness(Diagnostic& d, const Graph& graph, const Clash& clash) {
     d.notes.push_back("witness: " + witnessText(graph, all));
 }
 
-void checkPair(LintContext& context, const PreparedRule& a, const PreparedRule& b) {
-    const Rule& first = a.rule;
-    const Rule& second = b.rule;
+void checkPair(LintContext& context, const IndexedRule& a, const IndexedRule& b) {
+    const Rule& first = a.rule();
+    const Rule& second = b.rule();
     bool bothFuse = !first.isRewrite && !second.isRewrite;
-    for (const PreparedRule* source : {&a, &b})
-        for (const Witness& witness : context.witnesses(*source)) {
-            Clash clash = clashIn(a, b, witness.graph, bothFuse);
+    for (const IndexedRule* source : {&a, &b}) {
+        const IndexedRule& other = source == &a ? b : a;
+        for (const Witness& witness : context.witnesses(source->prepared())) {
+            if (!other.mayMatch(witness.operators))
+                continue;
+            Clash clash = clashIn(witness, other.prepared(), bothFuse);
             if (clash.first.empty())
                 continue;
             bool differs = bothFuse || resultWith(witness.graph, first, second, context.silent) !=
@@ -81,20 +81,51 @@ void checkPair(LintContext& context, const PreparedRule& a, const PreparedRule& 
             if (differs)
                 return addWitness(reportOverlap(context, first, second), witness.graph, clash);
         }
-    // No graph of the pattern may be at hand, yet one pattern fits what the other fits.
-    if (bothFuse && samePattern(a, b))
-        reportOverlap(context, first, second).notes.push_back("their patterns are the same");
+    }
+}
+
+bool areRivals(const Rule& a, const Rule& b) {
+    return a.phase == b.phase && a.priority == b.priority;
+}
+
+/// Positions of the first rules of each meaning: what holds for one holds for all of them. Of fuse
+/// rules a copy is a finding: which of them names the node?
+std::vector<size_t> firstOfEachMeaning(LintContext& context) {
+    const auto& rules = context.index.rules();
+    std::map<std::tuple<std::string, int64_t, std::string>, size_t> known;
+    std::vector<size_t> out;
+    for (size_t i = 0; i < rules.size(); ++i) {
+        const Rule& rule = rules[i]->rule();
+        auto [first, isNew] = known.try_emplace({rule.phase, rule.priority, meaningKey(rule)}, i);
+        if (isNew)
+            out.push_back(i);
+        else if (!rule.isRewrite)
+            reportOverlap(context, rules[first->second]->rule(), rule)
+                .notes.push_back("their patterns are the same");
+    }
+    return out;
 }
 
 } // namespace
 
 void lintOverlaps(LintContext& context) {
     const auto& rules = context.index.rules();
-    for (size_t i = 0; i < rules.size(); ++i)
-        for (size_t j = i + 1; j < rules.size() && !context.progress.cancelled(); ++j)
-            if (rules[i]->rule().phase == rules[j]->rule().phase &&
-                rules[i]->rule().priority == rules[j]->rule().priority)
-                checkPair(context, rules[i]->prepared(), rules[j]->prepared());
+    const std::vector<size_t> firsts = firstOfEachMeaning(context);
+    std::set<std::pair<size_t, size_t>> pairs;
+    for (const size_t i : firsts)
+        for (const Witness& witness : context.witnesses(rules[i]->prepared())) {
+            if (context.progress.cancelled())
+                return;
+            for (const size_t j : context.byOperator.mayMatch(witness.operators))
+                if (i != j && areRivals(rules[i]->rule(), rules[j]->rule()) &&
+                    std::binary_search(firsts.begin(), firsts.end(), j))
+                    pairs.insert(std::minmax(i, j));
+        }
+    for (const auto& [i, j] : pairs) {
+        if (context.progress.cancelled())
+            return;
+        checkPair(context, *rules[i], *rules[j]);
+    }
 }
 
 } // namespace fuselage::app

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs in which a rule matches, from the generator of the numeric proof.
+#include "app/pipeline/foreign_rules.h"
 #include "app/pipeline/lint/lint_internal.h"
 #include "app/pipeline/prove/sample.h"
 #include "core/graph/text.h"
@@ -47,8 +48,10 @@ std::vector<Witness> witnessesOf(const PreparedRule& rule, size_t count, Progres
         if (!sample)
             continue;
         auto matches = matchesIn(rule, sample->graph);
-        if (!matches.empty())
-            out.push_back({std::move(sample->graph), std::move(matches)});
+        if (matches.empty())
+            continue;
+        const OpSet operators = operatorsIn(sample->graph);
+        out.push_back({std::move(sample->graph), std::move(matches), operators});
     }
     std::stable_sort(out.begin(), out.end(), [](const Witness& a, const Witness& b) {
         return a.graph.nodeCount() < b.graph.nodeCount();
@@ -79,7 +82,7 @@ Rewritten runPhase(const Graph& graph, const std::vector<Rule>& rules, bool repe
 }
 
 LintContext::LintContext(const RuleLibrary& rules, Progress& work, Diagnostics& to)
-    : library(rules), index(rules.loaded.rules), progress(work), out(to) {}
+    : library(rules), index(rules.loaded.rules), byOperator(index), progress(work), out(to) {}
 
 const std::vector<Witness>& LintContext::witnesses(const PreparedRule& rule) {
     constexpr size_t count = 16;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/prove/attribute_samples.h"
 
+#include "core/ops/schema_facts.h"
+
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 namespace fuselage::app {
 
@@ -10,7 +13,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-constexpr uint32_t percentVaried = 50;
+constexpr uint32_t percentAllAxes = 8;
 
 template <typename T> T oneOf(Choices& choices, const std::vector<T>& values) {
     return values[choices.pick(static_cast<uint32_t>(values.size()))];
@@ -25,24 +28,23 @@ size_t spatial(const AttributeContext& context) {
     return context.rank > 2 ? context.rank - 2 : 2;
 }
 
+/// Texts of which core/ops/schema_facts.h, which checks of rules ask, knows no list.
 std::vector<std::string> textsOf(Op op, const std::string& name) {
-    if (name == "auto_pad")
-        return {"NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"};
-    if (name == "approximate")
-        return {"none", "tanh"};
-    if (name == "mode" && op == Op::Pad)
-        return {"constant", "edge", "reflect"};
-    if (name == "mode" && op == Op::DepthToSpace)
-        return {"DCR", "CRD"};
-    if (name == "mode" && op == Op::Resize)
-        return {"nearest", "linear", "cubic"};
-    if (name == "coordinate_transformation_mode")
-        return {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"};
-    if (name == "nearest_mode")
-        return {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
-    if (name == "reduction" && (op == Op::ScatterND || op == Op::ScatterElements))
-        return {"none", "add", "mul", "max", "min"};
+    const std::span<const char* const> known = valuesOf(op, name);
+    if (!known.empty())
+        return {known.begin(), known.end()};
+    if (name == "coordinate_transformation_mode" && op == Op::Resize)
+        return {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel",
+                "half_pixel_symmetric"};
+    if (name == "keep_aspect_ratio_policy")
+        return {"stretch", "not_larger", "not_smaller"};
     return {};
+}
+
+bool isSwitch(const std::string& name) {
+    static const std::set<std::string> more{"upper",         "fmod",          "antialias",
+                                            "storage_order", "align_corners", "exclude_outside"};
+    return isFlag(name) || more.contains(name);
 }
 
 Ints permutation(const AttributeContext& context) {
@@ -87,17 +89,12 @@ AttributeValue axisValue(const AttributeContext& context, int64_t fallback) {
 std::optional<AttributeValue> integerOf(const AttributeContext& context,
                                         const AttributeSchema& schema) {
     const std::string& name = schema.name;
-    auto flag = [&] { return AttributeValue(int64_t{context.choices.pick(2)}); };
     if (name == "axis")
         return axisValue(context, schema.fallback ? std::get<int64_t>(*schema.fallback) : 0);
-    if (name == "keepdims" || name == "ceil_mode" || name == "count_include_pad" ||
-        name == "transA" || name == "transB" || name == "exclusive" || name == "reverse" ||
-        name == "upper" || name == "largest" || name == "select_last_index" || name == "fmod")
-        return flag();
-    if (name == "p")
-        return int64_t{1 + context.choices.pick(2)};
-    if (name == "blocksize")
-        return int64_t{2};
+    if (name == "block_size" && schema.required) // of packed weights
+        return oneOf<int64_t>(context.choices, {16, 16, 32});
+    if (name == "start" || name == "end") // of a shape
+        return oneOf<int64_t>(context.choices, {1, -1, 0, 2});
     if (name == "group" || name == "num_groups")
         return int64_t{1 + context.choices.pick(3)};
     if (name == "to")
@@ -106,7 +103,7 @@ std::optional<AttributeValue> integerOf(const AttributeContext& context,
                            : oneOf<DType>(context.choices,
                                           {DType::Float32, DType::Int32, DType::Int64, DType::Int8,
                                            DType::Float16, DType::UInt8, DType::Bool}));
-    return std::nullopt; // training modes, seeds and the like stay as they are
+    return std::nullopt; // seeds and the like stay as they are
 }
 
 /// Of a declared operator nobody knows what a name means: its type says what may stand there.
@@ -136,10 +133,6 @@ std::optional<AttributeValue> varied(const AttributeContext& context,
         return oneOf<double>(context.choices, {1e-5, 1e-3, 0.5});
     if (schema.type == "float" && name != "momentum" && name != "seed")
         return oneOf<double>(context.choices, {1, 0.5, 2, 0, -1, 0.25});
-    if (schema.type == "string") {
-        std::vector<std::string> texts = textsOf(context.op, name);
-        return texts.empty() ? std::nullopt : std::optional(oneOf(context.choices, texts));
-    }
     if (schema.type != "ints")
         return std::nullopt;
     if (name == "perm")
@@ -155,12 +148,44 @@ std::optional<AttributeValue> varied(const AttributeContext& context,
 
 } // namespace
 
+std::vector<AttributeValue> allValuesOf(Op op, const AttributeSchema& schema) {
+    std::vector<AttributeValue> out;
+    if (schema.type == "string")
+        for (std::string& text : textsOf(op, schema.name))
+            out.emplace_back(std::move(text));
+    else if (schema.type == "int" && isSwitch(schema.name))
+        out = {int64_t{0}, int64_t{1}};
+    else if (schema.type == "int" && schema.name == "blocksize")
+        out = {int64_t{2}, int64_t{3}};
+    else if (schema.type == "int" && schema.name == "bits")
+        out = {int64_t{4}, int64_t{2}, int64_t{8}};
+    else if (schema.type == "int" && schema.name == "p")
+        out = {int64_t{2}, int64_t{1}, int64_t{3}};
+    if (schema.fallback)
+        if (auto usual = std::find(out.begin(), out.end(), *schema.fallback); usual != out.end())
+            std::rotate(out.begin(), usual, usual + 1);
+    return out;
+}
+
 std::optional<AttributeValue> freeAttribute(const AttributeContext& context,
                                             const AttributeSchema& schema) {
-    bool always = schema.required || (context.op == Op::Unknown && !schema.fallback) ||
-                  schema.name == "perm" ||
-                  (schema.name == "axes" && hasTrait(context.op, Reduction));
-    if (!always && !context.choices.rarely(percentVaried))
+    bool always =
+        schema.required || (context.op == Op::Unknown && !schema.fallback) || schema.name == "perm";
+    const bool isAlongAxes = schema.name == "axes" && hasTrait(context.op, Reduction);
+    if (isAlongAxes) // all axes, now and then
+        return context.choices.rarely(percentAllAxes) ? schema.fallback : someAxes(context);
+    auto decided = [&](uint64_t point, uint32_t count) {
+        return context.point ? context.choices.structural(context.point + point, count)
+                             : context.choices.pick(count);
+    };
+    const std::vector<AttributeValue> values = allValuesOf(context.op, schema);
+    if (values.size() > 1) {
+        constexpr uint32_t ofWhichOne = 3; // is another value: a node has many of these
+        if (decided(0, ofWhichOne) + 1 < ofWhichOne)
+            return values[0];
+        return values[1 + decided(1, static_cast<uint32_t>(values.size()) - 1)];
+    }
+    if (!always && decided(0, 2) == 0)
         return schema.fallback;
     std::optional<AttributeValue> value = varied(context, schema);
     return value ? value : schema.fallback;

@@ -11,14 +11,18 @@
 namespace fuselage::app {
 
 struct AttributeContext {
-    Op op = Op::Unknown; ///< one that an `op` item declares
+    Op op = Op::Unknown;         ///< one that an `op` item declares
     size_t rank = 0;             ///< of the first operand
     std::optional<DType> wanted; ///< of the result
     Choices& choices;
+    uint64_t point = 0; ///< names the attribute among the structural decisions; 0: it is none
 };
 
+/// All values that an attribute may have, what it has when left out first; empty: too many to list.
+std::vector<AttributeValue> allValuesOf(Op op, const AttributeSchema& schema);
+
 /// A value for an attribute that no test names; the schema's default is the simplest. None leaves
-/// it out.
+/// it out. Which attributes have other values is decided so that all pairs are met.
 std::optional<AttributeValue> freeAttribute(const AttributeContext& context,
                                             const AttributeSchema& schema);
 

@@ -11,9 +11,19 @@ uint64_t sampleSeed(uint64_t seed, uint64_t attempt) {
     return mixed * 0x94D049BB133111EBULL;
 }
 
+namespace {
+
+/// The same in both orders. Two pairs that mix to one would be counted as one, no more.
+uint64_t mixed(const PairCoverage::Taken& a, const PairCoverage::Taken& b) {
+    const uint64_t first = sampleSeed(a.point + 1, a.answer),
+                   second = sampleSeed(b.point + 1, b.answer);
+    return first == second ? first : first + second;
+}
+
+} // namespace
+
 uint32_t PairCoverage::triedTogether(const Taken& a, const Taken& b) const {
-    std::pair first(a.point, a.answer), second(b.point, b.answer);
-    auto found = m_tried.find(std::minmax(first, second));
+    const auto found = m_tried.find(mixed(a, b));
     return found == m_tried.end() ? 0 : found->second;
 }
 
@@ -35,11 +45,8 @@ uint32_t PairCoverage::rarest(const std::vector<Taken>& before, uint64_t point,
 
 void PairCoverage::add(const std::vector<Taken>& taken) {
     for (size_t i = 0; i < taken.size(); ++i)
-        for (size_t j = i; j < taken.size(); ++j) {
-            std::pair first(taken[i].point, taken[i].answer);
-            std::pair second(taken[j].point, taken[j].answer);
-            ++m_tried[std::minmax(first, second)];
-        }
+        for (size_t j = i; j < taken.size(); ++j)
+            ++m_tried[mixed(taken[i], taken[j])];
 }
 
 uint32_t Choices::next(uint32_t count, uint32_t drawn) {

@@ -5,13 +5,14 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <random>
+#include <unordered_map>
 #include <vector>
 
 namespace fuselage::app {
 
-/// How often pairs of structural decisions (alternatives, optional steps) were tried together.
+/// How often pairs of structural decisions (alternatives, optional steps, attributes, kinds of
+/// shapes) were tried together.
 class PairCoverage {
 public:
     struct Taken {
@@ -26,8 +27,7 @@ public:
 private:
     uint32_t triedTogether(const Taken& a, const Taken& b) const;
 
-    std::map<std::pair<std::pair<uint64_t, uint32_t>, std::pair<uint64_t, uint32_t>>, uint32_t>
-        m_tried;
+    std::unordered_map<uint64_t, uint32_t> m_tried; ///< by what both mix to
 };
 
 /// The seed of one attempt, mixed so that neighbouring attempts have nothing in common.
@@ -47,7 +47,7 @@ public:
     uint32_t pick(uint32_t count);
     /// True in about `percent` of 100.
     bool rarely(uint32_t percent);
-    /// An alternative or optional step of the pattern; `point` names it.
+    /// An alternative or optional step of the pattern, an attribute; `point` names it, 0: none.
     uint32_t structural(uint64_t point, uint32_t count);
 
     const std::vector<uint32_t>& taken() const { return m_taken; }

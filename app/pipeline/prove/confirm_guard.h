@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guard that parts the samples at hand may do so by accident. It is offered when it also holds on
-// samples that were drawn after it was found; one that fails there is looked for again with them.
+// A guard that parts the samples at hand may do so by accident. It is compiled into the rule and
+// offered when that rule is proved, or holds on samples that were drawn after the guard was found;
+// one that fails there is looked for again with them.
 #pragma once
 
 #include "app/pipeline/prove/guard.h"

@@ -2,9 +2,11 @@
 #include "app/pipeline/prove/contents.h"
 
 #include "app/pipeline/inputs.h"
+#include "app/pipeline/whole_numbers.h"
 #include "core/ops/op_table.h"
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <random>
 
@@ -12,7 +14,19 @@ namespace fuselage::app {
 
 namespace {
 
-double numberOf(Contents kind, int64_t index, std::mt19937_64& random) {
+/// The largest numbers of a float type, some below them, its subnormal ones.
+double endOf(DType dtype, std::mt19937_64& random) {
+    const double most = dtype == DType::Float16   ? 65504
+                        : dtype == DType::Float64 ? DBL_MAX
+                                                  : FLT_MAX * (1 - 0x1p-8); // bfloat16 has it too
+    const double leastNormal = dtype == DType::Float16   ? 0x1p-14
+                               : dtype == DType::Float64 ? DBL_MIN
+                                                         : FLT_MIN;
+    const double part = 1 / static_cast<double>(1 + random() % 4);
+    return random() % 2 ? most * part : leastNormal * part;
+}
+
+double numberOf(DType dtype, Contents kind, int64_t index, std::mt19937_64& random) {
     switch (kind) {
     case Contents::Distinct: {
         double size = 0.25 * static_cast<double>(1 + (index * 5) % 17);
@@ -28,6 +42,8 @@ double numberOf(Contents kind, int64_t index, std::mt19937_64& random) {
             return random() % 2 ? 0 : sign;
         return sign * std::pow(10, std::uniform_real_distribution<double>(-4, 4)(random));
     }
+    case Contents::Ends:
+        return random() % 8 == 0 ? 1 : (random() % 2 ? 1 : -1) * endOf(dtype, random);
     case Contents::Specials: {
         constexpr double specials[] = {NAN, INFINITY, -INFINITY, -0.0};
         if (random() % 3 == 0)
@@ -43,19 +59,9 @@ double numberOf(Contents kind, int64_t index, std::mt19937_64& random) {
     }
 }
 
-/// Of both signs where the type has them; Wide: at the ends of the types up to this one.
 int64_t wholeNumberOf(DType dtype, Contents kind, std::mt19937_64& random) {
-    const int64_t low = isSigned(dtype) ? -9 : 0;
-    if (kind != Contents::Wide)
-        return low + static_cast<int64_t>(random() % static_cast<uint64_t>(10 - low));
-    constexpr int bits[] = {7, 8, 15, 16, 24, 31, 32, 40, 62};
-    const int own = static_cast<int>(sizeOf(dtype)) * 8 - (isSigned(dtype) ? 1 : 0);
-    const int end = std::min(own, bits[random() % std::size(bits)]);
-    const int64_t past = int64_t{1} << end; // the least number is its negative, the most one less
-    const auto step = static_cast<int64_t>(random() % 3);
-    if (isSigned(dtype) && random() % 2)
-        return -past + step;
-    return std::min(past - 2 + step, end == own ? past - 1 : past);
+    return kind == Contents::Wide || kind == Contents::Ends ? extremeInteger(dtype, random())
+                                                            : smallInteger(dtype, random());
 }
 
 /// A variance, or the step of a quantisation.
@@ -68,13 +74,37 @@ bool mustBePositive(const Graph& graph, ValueId id) {
     });
 }
 
+/// Bytes that hold several numbers each.
+bool isPacked(const Graph& graph, ValueId id) {
+    const std::vector<Use>& uses = graph.value(id).uses;
+    return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+        return graph.node(use.node).op == Op::MatMulNBits && (use.slot == 1 || use.slot == 3);
+    });
+}
+
+/// Integers that stand for numbers, and what is subtracted from them.
+bool holdsStored(Op op, uint32_t slot) {
+    switch (op) {
+    case Op::DequantizeLinear:
+        return slot != 1;
+    case Op::QuantizeLinear:
+        return slot == 2;
+    case Op::MatMulInteger:
+    case Op::ConvInteger:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /// Values that are computed with, not looked up by.
 bool isData(const Graph& graph, ValueId id) {
     const std::vector<Use>& uses = graph.value(id).uses;
     return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
         const Node& node = graph.node(use.node);
         const bool isElementwise = hasTrait(node.op, Elementwise);
-        return takesIntegers(node.op) && (use.slot == 0 || isElementwise);
+        return holdsStored(node.op, use.slot) ||
+               (takesIntegers(node.op) && (use.slot == 0 || isElementwise));
     });
 }
 
@@ -110,6 +140,7 @@ bool takesIntegers(Op op) {
     case Op::ArgMax:
     case Op::ArgMin:
     case Op::CumSum:
+    case Op::CumProd:
     case Op::MatMul:
         return true;
     default:
@@ -132,7 +163,7 @@ Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t
         if (positive && isFloat(dtype))
             tensor.set(i, std::ldexp(1.0, static_cast<int>(random() % 4) - 2));
         else if (isFloat(dtype))
-            tensor.set(i, numberOf(kind, i, random));
+            tensor.set(i, numberOf(dtype, kind, i, random));
         else if (dtype == DType::Bool)
             tensor.setInt(i, static_cast<int64_t>(random() % 2));
         else if (dtype != DType::String)
@@ -166,6 +197,29 @@ Tensor sampleIntegers(DType dtype, const Extents& extents, Contents kind, uint64
     return tensor;
 }
 
+bool hasLegalConstants(const Graph& graph) {
+    const auto isPositive = [](const Tensor& tensor) {
+        for (int64_t at = 0; at < tensor.elementCount(); ++at)
+            if (!(tensor.at(at) > 0))
+                return false;
+        return true;
+    };
+    const auto values = graph.values();
+    return std::all_of(values.begin(), values.end(), [&](ValueId id) {
+        const TensorPtr& constant = graph.value(id).constant;
+        return !constant || !isFloat(constant->dtype()) || !mustBePositive(graph, id) ||
+               isPositive(*constant);
+    });
+}
+
+Tensor sampleBytes(DType dtype, const Extents& extents, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    Tensor tensor(dtype, extents);
+    for (int64_t at = 0; at < tensor.elementCount(); ++at)
+        tensor.setInt(at, static_cast<int64_t>(random() % 256) - (isSigned(dtype) ? 128 : 0));
+    return tensor;
+}
+
 Result<std::vector<Tensor>> sampleInputs(const Graph& graph, Contents kind, uint64_t seed) {
     auto inputs = generateInputs(graph, seed);
     if (!inputs)
@@ -173,7 +227,9 @@ Result<std::vector<Tensor>> sampleInputs(const Graph& graph, Contents kind, uint
     for (size_t i = 0; i < inputs->size(); ++i) {
         Tensor& tensor = (*inputs)[i];
         bool small = tensor.dtype() == DType::UInt8 || tensor.dtype() == DType::Int8;
-        if (isInteger(tensor.dtype()) && isData(graph, graph.inputs()[i])) {
+        if (small && isPacked(graph, graph.inputs()[i])) {
+            tensor = sampleBytes(tensor.dtype(), tensor.extents(), seed * 31 + i);
+        } else if (isInteger(tensor.dtype()) && isData(graph, graph.inputs()[i])) {
             tensor = sampleIntegers(tensor.dtype(), tensor.extents(), kind, seed * 31 + i);
         } else if (isFloat(tensor.dtype()) && mustBePositive(graph, graph.inputs()[i])) {
             tensor = sampleTensor(tensor.dtype(), tensor.extents(), kind, seed * 31 + i, true);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What generated tensors hold: mostly small multiples of a quarter, on which sums and products are
-// exact, so that a difference is a difference of meaning; edge values; magnitudes from 1e-4 to 1e4
-// and where exponentials overflow; NaN and infinities. Integers of both signs, and the ends of
-// types that conversions pass.
+// exact, so that a difference is a difference of meaning; edge values; magnitudes from 1e-4 to 1e4,
+// where exponentials overflow and where the type ends; NaN and infinities. Integers of both signs,
+// and the ends of types that conversions pass.
 #pragma once
 
 #include "core/graph/graph.h"
@@ -19,6 +19,7 @@ enum class Contents : uint8_t {
     Edges,    ///< 0, 1 and -1
     Normal,   ///< any number around 0
     Wide,     ///< magnitudes from 1e-4 to 1e4, and from 88 to 100; integers: the ends of types
+    Ends,     ///< the largest numbers of the type, and those below its smallest normal one
     Specials, ///< quarters with NaN and infinities among them
     Nans,     ///< quarters with NaN among them
     Count_,
@@ -37,6 +38,12 @@ Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t
 
 /// Integers that are computed with: their products may leave the type where the kind is Wide.
 Tensor sampleIntegers(DType dtype, const Extents& extents, Contents kind, uint64_t seed);
+
+/// False: a constant of the graph is none that ONNX allows where it stands, as a scale of 0.
+bool hasLegalConstants(const Graph& graph);
+
+/// Numbers packed into bytes: any bits.
+Tensor sampleBytes(DType dtype, const Extents& extents, uint64_t seed);
 
 /// Whether integers may be computed with: not those that only index, shape or select.
 bool takesIntegers(Op op);

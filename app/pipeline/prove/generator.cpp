@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "app/pipeline/named_operators.h"
 #include "app/pipeline/prove/generator_internal.h"
+#include "app/pipeline/prove/guard_terms.h"
+#include "app/pipeline/prove/open_types.h"
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
 #include "core/ops/op_table.h"
@@ -12,7 +15,9 @@ namespace fuselage::app {
 namespace {
 
 constexpr int maxDepth = 200;
-constexpr uint32_t percentIntegers = 20;
+constexpr uint32_t percentOtherType = 30;
+constexpr uint32_t percentEmpty = 4;
+constexpr uint64_t sizePoint = uint64_t{1} << 50U; ///< a structural decision
 
 /// The largest window that the pattern itself fixes, summed over its nodes.
 int64_t spatialDemand(const Rule& rule) {
@@ -31,23 +36,28 @@ int64_t spatialDemand(const Rule& rule) {
     return demand;
 }
 
-bool computesOnIntegers(const Rule& rule) {
-    return std::all_of(rule.terms.begin(), rule.terms.end(), [](const Term& term) {
-        return std::all_of(term.ops.begin(), term.ops.end(), takesIntegers);
-    });
-}
-
 } // namespace
 
 Generator::Generator(const PreparedRule& prepared, Choices& choices)
     : m_prepared(prepared), m_rule(prepared.rule), m_choices(choices), m_slots(m_rule.slots.size()),
-      m_dims(m_rule.dims.size()), m_leastSpatial(spatialDemand(prepared.rule)) {
+      m_dims(m_rule.dims.size()), m_types(m_rule.slots.size()),
+      m_leastSpatial(spatialDemand(prepared.rule)) {
+    for (const Term& term : m_rule.terms)
+        if (term.kind == Term::Kind::Value && term.slot && term.type &&
+            (!m_types[*term.slot] || !m_types[*term.slot]->dims))
+            m_types[*term.slot] = &*term.type;
     static const std::vector<int64_t> sizes[] = {
         {1, 2, 3, 4, 5}, {2, 2, 3}, {1, 3}, {2, 3, 4, 6, 8}, {1, 3, 8, 12}, {3}, {2}};
     // All alike, the last two: what a rewrite exchanges shows in values then, not in shapes.
-    m_sizes = sizes[m_choices.pick(m_rule.isRewrite ? 7 : 5)];
-    if (m_rule.isRewrite && computesOnIntegers(m_rule) && m_choices.rarely(percentIntegers))
-        m_untyped = m_choices.rarely(50) ? DType::Int64 : DType::Int32;
+    m_sizes = sizes[m_choices.structural(sizePoint, m_rule.isRewrite ? 7 : 5)];
+    if (m_rule.verify)
+        for (const auto& [dim, values] : m_rule.verify->dims)
+            m_named.insert(m_named.end(), values.begin(), values.end());
+    if (m_rule.isRewrite && m_choices.rarely(percentEmpty))
+        m_sizes.push_back(0);
+    if (m_rule.isRewrite && m_choices.rarely(percentOtherType))
+        if (const std::vector<DType> types = openTypes(m_rule); types.size() > 1)
+            m_untyped = types[1 + m_choices.pick(static_cast<uint32_t>(types.size()) - 1)];
 }
 
 ValueId Generator::fail() {
@@ -73,17 +83,44 @@ void Generator::buildBlock(const BlockPlan& plan) {
     // In the order of the text: a bare "x: [..., K];" comes before what reads it.
     std::vector<uint32_t> roots = plan.roots;
     std::sort(roots.begin(), roots.end());
-    for (uint32_t root : roots) {
-        const Definition& definition = plan.block->definitions[root];
-        if (m_failed)
-            return;
-        if (definition.slots.empty())
-            buildTerm(definition.term, {}, nullptr);
-        else if (!m_slots[definition.slots[0]].bound())
-            buildDefinition(definition, 0, {});
-    }
+    auto build = [&](bool loose) {
+        for (uint32_t root : roots) {
+            const Definition& definition = plan.block->definitions[root];
+            if (m_failed || isLoose(definition) != loose)
+                continue;
+            if (definition.slots.empty())
+                buildTerm(definition.term, {}, nullptr);
+            else if (!m_slots[definition.slots[0]].bound())
+                buildDefinition(definition, 0, wishOf(definition.slots[0], {}));
+        }
+    };
+    build(false);
     for (size_t i = 0; i < plan.manys.size() && !m_failed; ++i)
         buildMany(plan.manys[i], plan.block->manys[i]);
+    build(true);
+}
+
+/// "x: [...];" says nothing of the extents: whoever reads `x` knows better which ones.
+bool Generator::isLoose(const Definition& definition) const {
+    const Term& term = m_rule.term(definition.term);
+    if (!definition.slots.empty() || term.kind != Term::Kind::Value || !term.slot || !term.type ||
+        m_prepared.definitions[*term.slot].definition)
+        return false;
+    const auto& dims = term.type->dims;
+    return !dims || (dims->size() == 1 && dims->front().kind == DimPattern::Kind::Rest);
+}
+
+/// With the extents that the rule states of a value that a node makes. Nothing is bound by them:
+/// the node may make others.
+Wish Generator::wishOf(SlotIndex slot, Wish wish) {
+    const TypePattern* type = m_types[slot];
+    if (!type || !type->dims)
+        return wish;
+    const std::vector<DimBinding> bound = m_dims;
+    wish.extents = extentsFor(*type, wish);
+    wish.regroups = false;
+    m_dims = bound;
+    return wish;
 }
 
 void Generator::buildMany(const BlockPlan& plan, const Many& many) {
@@ -221,13 +258,17 @@ ValueId Generator::buildValue(const Term& term, TermId id, const Wish& wish,
         term.slot ? m_prepared.definitions[*term.slot].definition : nullptr;
     ValueId made;
     if (definition)
-        made = buildDefinition(*definition, m_prepared.definitions[*term.slot].position, wish);
+        made = buildDefinition(*definition, m_prepared.definitions[*term.slot].position,
+                               wishOf(*term.slot, wish));
     else if (term.step.valid())
         made = buildTerm(term.step, wish, hole);
     else if (term.mayBeAbsent && m_choices.structural(id.index(), 2) == 0)
         made = {};
     else
-        made = leaf(term.type ? &*term.type : nullptr, term.slot, wish);
+        made = leaf(term.type   ? &*term.type
+                    : term.slot ? m_types[*term.slot]
+                                : nullptr,
+                    term.slot, wish);
     if (m_failed)
         return {};
     if (term.slot)
@@ -261,6 +302,12 @@ void Generator::bindType(const TypePattern& type, ValueId value) {
     }
 }
 
+bool Generator::isBound(ValueId value) const {
+    return std::any_of(m_slots.begin(), m_slots.end(), [&](const Binding& slot) {
+        return slot.kind == Binding::Kind::Value && slot.value == value;
+    });
+}
+
 void Generator::addOutputs() {
     // What is read by nothing is the result; a rewrite may not take the output of the graph itself
     // away, so something stands behind it.
@@ -273,41 +320,42 @@ void Generator::addOutputs() {
                     escapes || (m_slots[slot].value == value && !m_graph.value(value).uses.empty());
         if (!made || (!m_graph.value(value).uses.empty() && !(escapes && m_choices.rarely(40))))
             continue;
+        if (m_graph.node(m_graph.producer(value)).outputs[0] != value && !isBound(value))
+            continue; // a further output that the rule says nothing of
         DType dtype = typeOf(value).dtype;
-        if (!m_rule.isRewrite || !(isFloat(dtype) || isSigned(dtype))) {
+        if (!m_rule.isRewrite || isStorageOnly(dtype) || dtype == DType::String) {
             m_graph.addOutput(value);
             continue;
         }
-        NodeId tail = m_graph.addNode({Op::Neg, "tail", {value}, {"result"}});
-        m_graph.addOutput(m_graph.node(tail).outputs[0]);
+        const bool hasSign = isFloat(dtype) || isSigned(dtype);
+        NodeSpec tail{dtype == DType::Bool ? Op::Not
+                      : hasSign            ? Op::Neg
+                                           : Op::Cast,
+                      m_graph.freshName("tail"),
+                      {value},
+                      {m_graph.freshName("result")}};
+        if (tail.op == Op::Cast)
+            tail.attributes.set("to", onnxNumber(DType::Int64));
+        m_graph.addOutput(m_graph.node(m_graph.addNode(std::move(tail))).outputs[0]);
     }
     inferShapes(m_graph);
 }
 
 void Generator::noteFacts() {
-    for (size_t i = 0; i < m_dims.size(); ++i)
-        if (m_dims[i].bound && !m_dims[i].isList && m_dims[i].dim.isNumber())
-            m_facts.numbers[m_rule.dims[i]] = static_cast<double>(m_dims[i].dim.value());
-    for (size_t i = 0; i < m_slots.size(); ++i) {
-        const std::string& name = m_rule.slots[i].name;
-        bool plain = name.find('.') == std::string::npos && !name.empty();
-        if (!plain || m_slots[i].kind != Binding::Kind::Value)
+    constexpr int64_t mostRead = 4096; // elements of one constant
+    const bool isLarge = std::any_of(m_slots.begin(), m_slots.end(), [&](const Binding& slot) {
+        return slot.kind == Binding::Kind::Value && m_graph.value(slot.value).constant &&
+               m_graph.value(slot.value).constant->elementCount() > mostRead;
+    });
+    for (const GuardTerm& term : guardTerms(m_rule)) {
+        if (isLarge && term.readsContents)
             continue;
-        const Value& value = m_graph.value(m_slots[i].value);
-        if (value.type.hasRank())
-            m_facts.numbers["rank(" + name + ")"] = static_cast<double>(value.type.rank());
-        if (value.constant && isInteger(value.constant->dtype()) &&
-            value.constant->elementCount() > 0) {
-            std::vector<int64_t> items = value.constant->toInts();
-            m_facts.numbers["min(" + name + ".value)"] =
-                static_cast<double>(*std::min_element(items.begin(), items.end()));
-        }
-        for (size_t j = 0; j < m_slots.size(); ++j) {
-            const std::string& other = m_rule.slots[j].name;
-            if (i < j && m_slots[j].kind == Binding::Kind::Value && !other.empty() &&
-                other.find('.') == std::string::npos)
-                m_facts.texts[name + ".shape == " + other + ".shape"] =
-                    certainlyEqual(value.type, typeOf(m_slots[j].value)) ? "true" : "false";
+        const Quantity value = evaluate(context(), term.expression);
+        if (term.kind == GuardTerm::Kind::Truth) {
+            if (const Truth truth = value.truth(); truth != Truth::Unknown)
+                m_facts.texts[term.text] = truth == Truth::True ? "true" : "false";
+        } else if (const auto number = value.number()) {
+            m_facts.numbers[term.text] = *number;
         }
     }
 }
@@ -316,12 +364,12 @@ std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
                                      Progress& progress) {
     constexpr Contents kinds[] = {Contents::Distinct, Contents::Quarters, Contents::Edges,
                                   Contents::Normal,   Contents::Wide,     Contents::Wide,
-                                  Contents::Specials, Contents::Nans};
+                                  Contents::Ends,     Contents::Specials, Contents::Nans};
     Contents contents = kinds[choices.pick(std::size(kinds))];
     // Kernels may find another way past what is no number, where their class allows it.
     const bool mayDiffer = rule.rule.numeric == NumericClass::Approximate ||
                            (!rule.rule.isRewrite && rule.rule.numeric != NumericClass::Exact);
-    if (contents >= Contents::Specials && mayDiffer)
+    if (contents >= Contents::Ends && (mayDiffer || !rule.rule.isRewrite))
         contents = Contents::Quarters;
     Generator generator(rule, choices);
     if (!generator.build())
@@ -330,14 +378,18 @@ std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
     auto bytes = model_io::toBytes(generator.take());
     if (!bytes)
         return std::nullopt;
-    auto graph = model_io::loadBytes(*bytes, "", {});
-    if (!graph || !prepareGraph(*graph, progress) || !inferShapes(*graph).empty())
+    model_io::LoadOptions reading;
+    reading.whole = namedOperators(rule.rule);
+    auto graph = model_io::loadBytes(*bytes, "", reading);
+    if (!graph || !prepareGraph(*graph, progress) || !inferShapes(*graph).empty() ||
+        !hasLegalConstants(*graph))
         return std::nullopt;
     int64_t& opset = graph->opsetImports[""];
     opset = std::max(opset, rule.rule.minOpset);
     if (rule.rule.maxOpset > 0)
         opset = std::min(opset, rule.rule.maxOpset - 1);
-    Sample sample{std::move(*graph), generator.facts(), contents, 0, generator.ranges()};
+    Sample sample{std::move(*graph),  generator.facts(),   contents, 0,
+                  generator.ranges(), generator.isAtEdge()};
     sample.inputSeed = choices.pick(1000);
     return sample;
 }

@@ -6,6 +6,7 @@
 
 #include "app/pipeline/prove/sample.h"
 #include "app/pipeline/prove/wish.h"
+#include "core/ops/op_table.h"
 #include "core/rewrite/evaluate.h"
 
 namespace fuselage::app {
@@ -31,11 +32,16 @@ public:
 
     const Facts& facts() const { return m_facts; }
 
+    /// A constant for a literal is as far from it as a match allows.
+    bool isAtEdge() const { return m_isAtEdge; }
+
     /// What `verify` says of inputs, by name.
     const std::map<std::string, ValueRange>& ranges() const { return m_ranges; }
 
 private:
     void buildBlock(const BlockPlan& plan);
+    bool isLoose(const Definition& definition) const;
+    Wish wishOf(SlotIndex slot, Wish wish);
     void buildMany(const BlockPlan& plan, const Many& many);
     ValueId buildDefinition(const Definition& definition, uint32_t position, const Wish& wish);
     ValueId buildTerm(TermId id, const Wish& wish, const SourceFrame* hole, size_t outputs = 1);
@@ -49,13 +55,19 @@ private:
     ValueId buildNode(const Term& term, TermId id, const Wish& wish, const SourceFrame* hole,
                       size_t outputs);
 
-    void buildOperands(const Term& term, Node& node, const Wish& wish, const SourceFrame* hole);
+    void buildOperands(const Term& term, TermId id, Node& node, const Wish& wish,
+                       const SourceFrame* hole);
     std::optional<size_t> argumentAt(const Term& term, Op op, size_t operand) const;
     void buildOperand(const Term& term, Node& node, OperandContext& context, size_t operand,
                       const SourceFrame* hole);
     void buildRest(const Term& term, Node& node, OperandContext& context, size_t operand);
-    void sampleAttributes(const Term& term, Node& node, size_t rank, const Wish& wish, bool late);
+    void sampleAttributes(const Term& term, Node& node, size_t rank, const Wish& wish,
+                          std::optional<TermId> id, bool late);
     std::optional<Quantity> testedValue(const Term& term, const std::string& name);
+    std::optional<AttributeValue> demandedAttribute(TermId id, const AttributeSchema& schema,
+                                                    size_t rank,
+                                                    const std::optional<AttributeValue>& drawn);
+    std::optional<SlotIndex> nameOf(TermId id) const;
     std::optional<DType> typeFor(Op op, size_t operand);
     bool isTyped(const Node& node) const;
     ValueId addNode(const Term& term, Node node, size_t outputs);
@@ -64,13 +76,14 @@ private:
     const VerifySpec::Values* rangeOf(const std::optional<SlotIndex>& slot) const;
     ValueId constantLeaf(const Wish& wish, const VerifySpec::Values* range, bool scalar,
                          DType dtype, Extents extents);
-    std::optional<Extents> extentsFor(const TypePattern& type, const Wish& wish);
+    std::optional<Extents> extentsFor(const TypePattern& type, const Wish& asked);
     int64_t dimensionFor(const DimPattern& pattern, std::optional<int64_t> wished, size_t position);
     int64_t freeDimension(size_t position, size_t rank);
     std::optional<int64_t> demandedDimension(uint32_t variable);
     void bindType(const TypePattern& type, ValueId value);
     void bind(SlotIndex slot, ValueId value);
     void noteFacts();
+    bool isBound(ValueId value) const;
     void addOutputs();
     ValueId fail();
 
@@ -86,9 +99,14 @@ private:
     std::vector<DimBinding> m_dims;
     Facts m_facts;
     std::map<std::string, ValueRange> m_ranges;
+    std::vector<const TypePattern*> m_types; ///< per slot: what the rule says of it somewhere
+    Partings m_partings;
     std::vector<int64_t> m_sizes;     ///< dimensions to draw from
+    std::vector<int64_t> m_named;     ///< that the rule's `verify` gives to any dimension
     DType m_untyped = DType::Float32; ///< of values of which nothing is asked
     int64_t m_leastSpatial = 0;       ///< that the rule's kernels need
+    bool m_hasRank = false;           ///< of a first value of which nothing is asked
+    bool m_isAtEdge = false;
     bool m_failed = false;
     int m_depth = 0;
 };

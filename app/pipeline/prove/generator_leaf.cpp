@@ -11,6 +11,12 @@ namespace {
 
 constexpr uint32_t percentConstant = 12; ///< of values that may be constant or not
 constexpr uint32_t percentShared = 6;    ///< of inputs that are read a second time instead
+constexpr uint32_t percentManyAxes = 10;
+constexpr uint32_t percentEdge = 10; ///< of literals
+constexpr uint32_t percentOtherScalar = 20;
+constexpr uint32_t percentOrdered = 80; ///< of bounds
+constexpr size_t mostAxes = 6;
+constexpr uint64_t rankPoint = (uint64_t{1} << 50U) + 1; ///< a structural decision
 
 const Expression* otherSide(const Expression& equation, uint32_t variable) {
     if (equation.kind != Expression::Kind::Binary || equation.text != "==")
@@ -59,10 +65,25 @@ int64_t Generator::dimensionFor(const DimPattern& pattern, std::optional<int64_t
     return wished ? *wished : freeDimension(position, 4);
 }
 
-std::optional<Extents> Generator::extentsFor(const TypePattern& type, const Wish& wish) {
+std::optional<Extents> Generator::extentsFor(const TypePattern& type, const Wish& asked) {
     if (!type.dims)
         return std::nullopt;
     const std::vector<DimPattern>& dims = *type.dims;
+    Wish wish = asked;
+    const bool isFixed = std::none_of(dims.begin(), dims.end(), [](const DimPattern& dim) {
+        return dim.kind == DimPattern::Kind::Rest;
+    });
+    if (wish.regroups && wish.extents && isFixed) {
+        KnownDimensions known;
+        for (const DimPattern& dim : dims)
+            known.push_back(dim.kind == DimPattern::Kind::Value
+                                ? evaluate(context(), dim.value).integerValue()
+                            : dim.kind == DimPattern::Kind::Variable && m_dims[dim.variable].bound
+                                ? m_dims[dim.variable].dim.number()
+                                : std::nullopt);
+        if (auto grouped = inGroups(*wish.extents, known, m_partings, m_choices))
+            wish.extents = std::move(grouped);
+    }
     auto rest = static_cast<size_t>(
         std::find_if(dims.begin(), dims.end(),
                      [](const DimPattern& dim) { return dim.kind == DimPattern::Kind::Rest; }) -
@@ -71,8 +92,11 @@ std::optional<Extents> Generator::extentsFor(const TypePattern& type, const Wish
     size_t fixed = dims.size() - (open ? 1 : 0);
     size_t rank = fixed;
     if (open)
-        rank = wish.extents && wish.extents->size() >= fixed ? wish.extents->size()
-                                                             : fixed + m_choices.pick(4);
+        rank = wish.extents && wish.extents->size() >= fixed
+                   ? wish.extents->size()
+                   : fixed + m_choices.pick(4) +
+                         (m_choices.rarely(percentManyAxes) ? m_choices.pick(4) : 0);
+    rank = std::max(std::min(rank, mostAxes), fixed);
     auto wished = [&](size_t position) -> std::optional<int64_t> {
         if (!wish.extents || wish.extents->size() < rank - position)
             return std::nullopt;
@@ -104,8 +128,12 @@ ValueId Generator::leaf(const TypePattern* type, const std::optional<SlotIndex>&
     } else if (wish.extents) {
         extents = wish.broadcast ? broadcastOf(*wish.extents, m_choices) : *wish.extents;
     } else {
-        const size_t ranks[] = {2, 1, 3, 4, 2, 1, 3, 4, 5, 0};
-        size_t rank = ranks[m_choices.pick(10)];
+        const size_t ranks[] = {2, 1, 3, 4, 2, 1, 3, 4, 5, 0, 6};
+        const auto count = static_cast<uint32_t>(std::size(ranks));
+        const uint32_t drawn =
+            m_hasRank ? m_choices.pick(count) : m_choices.structural(rankPoint, count);
+        m_hasRank = true;
+        size_t rank = ranks[drawn];
         if (m_leastSpatial > 0)
             rank = 4;
         for (size_t i = 0; i < rank; ++i)
@@ -160,14 +188,22 @@ ValueId Generator::constantLeaf(const Wish& wish, const VerifySpec::Values* rang
     }
     if (!elementCount(extents) || *elementCount(extents) > 1 << 20)
         return fail();
-    auto kind = static_cast<Contents>(m_choices.pick(static_cast<uint32_t>(Contents::Specials)));
+    auto kind = static_cast<Contents>(m_choices.pick(static_cast<uint32_t>(Contents::Ends)));
     const uint64_t seed = m_choices.pick(1000);
-    const bool isData = isInteger(dtype) && wish.broadcast && !wish.contents;
-    Tensor tensor = isData ? sampleIntegers(dtype, extents, kind, seed)
-                           : sampleTensor(dtype, extents, kind, seed, wish.positive);
+    const bool isData = isInteger(dtype) && (wish.broadcast || wish.stored) && !wish.contents;
+    Tensor tensor = wish.packed && isInteger(dtype) ? sampleBytes(dtype, extents, seed)
+                    : isData                        ? sampleIntegers(dtype, extents, kind, seed)
+                             : sampleTensor(dtype, extents, kind, seed, wish.positive);
     if (scalar && isFloat(dtype)) {
         constexpr double scalars[] = {1, 0.5, 2, 0, -1, 3, 0.125, 1e-3, 1e-6, 60};
         double value = scalars[m_choices.pick(10)];
+        if (m_choices.rarely(percentOtherScalar))
+            value = static_cast<double>(m_choices.pick(256)) / 32 - 3;
+        constexpr double above[] = {1, 0.5, 2, 6};
+        if (wish.least && value < *wish.least && m_choices.rarely(percentOrdered))
+            value = *wish.least + above[m_choices.pick(4)];
+        if (wish.positive)
+            value = std::ldexp(1.0, static_cast<int>(m_choices.pick(4)) - 2);
         for (int64_t i = 0; i < tensor.elementCount(); ++i)
             tensor.set(i, value);
     }
@@ -185,9 +221,17 @@ ValueId Generator::buildNumber(const Term& term, const Wish& wish) {
     }
     if (!elementCount(extents))
         return fail();
+    double number = term.number;
+    // One at a time: what a rule allows of each it need not allow of all together.
+    if (isFloat(dtype) && term.tolerance > 0 && !m_isAtEdge && number != 0 &&
+        m_choices.rarely(percentEdge)) {
+        constexpr double within = 0.98; // of the tolerance: the type rounds, too
+        number *= 1 + (m_choices.pick(2) == 0 ? within : -within) * term.tolerance;
+        m_isAtEdge = true;
+    }
     Tensor tensor(dtype, extents);
     for (int64_t i = 0; i < tensor.elementCount(); ++i)
-        isFloat(dtype) ? tensor.set(i, term.number)
+        isFloat(dtype) ? tensor.set(i, number)
                        : tensor.setInt(i, static_cast<int64_t>(std::llround(term.number)));
     return m_graph.addConstant(m_graph.freshName("k"), std::make_shared<Tensor>(std::move(tensor)));
 }

@@ -16,11 +16,28 @@ namespace {
 
 constexpr uint32_t percentSwapped = 40;
 
+// Points of structural decisions about attributes, beyond those of terms.
+constexpr uint64_t attributePoints = 256; ///< of one node
+constexpr uint64_t ofAttributes = uint64_t{1} << 32U;
+
+uint64_t pointOf(TermId id) {
+    return ofAttributes + id.index() * attributePoints;
+}
+
+/// Attributes that follow the rank of the first operand.
 bool needsRank(Op op) {
     for (const AttributeSchema& schema : attributesOf(op))
-        if (schema.name == "axis" || schema.name == "axes" || schema.name == "perm")
+        if (schema.name == "axis" || schema.name == "axes" || schema.name == "perm" ||
+            schema.name == "strides")
             return true;
     return false;
+}
+
+/// `max(a.pads) == 0` and the like as the function's name and its argument; else the expression.
+std::pair<std::string, const Expression*> opened(const Expression& expression) {
+    const bool isEnd = expression.kind == Expression::Kind::Call && expression.args.size() == 1 &&
+                       (expression.text == "max" || expression.text == "min");
+    return isEnd ? std::pair(expression.text, &expression.args[0]) : std::pair("", &expression);
 }
 
 /// Of the schema's kind; none when the quantity is none of it.
@@ -87,9 +104,58 @@ std::optional<Quantity> Generator::testedValue(const Term& term, const std::stri
     return out;
 }
 
+/// "where a.strides == b.strides, max(a.pads) == 0" is no accident to wait for.
+std::optional<AttributeValue>
+Generator::demandedAttribute(TermId id, const AttributeSchema& schema, size_t rank,
+                             const std::optional<AttributeValue>& drawn) {
+    const std::optional<SlotIndex> slot = nameOf(id);
+    if (!slot)
+        return std::nullopt;
+    std::optional<AttributeValue> out;
+    for (const Condition& condition : m_rule.match.conditions) {
+        const Expression& equation = condition.expression;
+        if (equation.kind != Expression::Kind::Binary || equation.text != "==")
+            continue;
+        for (size_t side = 0; side < 2 && !out; ++side) {
+            const auto [function, read] = opened(equation.args[side]);
+            const bool isIt = read->kind == Expression::Kind::Parameter && read->slot == *slot &&
+                              read->text == schema.name;
+            if (!isIt)
+                continue;
+            const Quantity wanted = evaluate(context(), equation.args[1 - side]);
+            const auto number = wanted.number();
+            if (function.empty()) {
+                out = asAttribute(wanted, schema.type);
+            } else if (number && schema.type == "ints") {
+                // As many as were drawn, or as a window has: all of them the end that is asked for.
+                const auto* items = drawn ? std::get_if<std::vector<int64_t>>(&*drawn) : nullptr;
+                const size_t spatial = rank > 2 ? rank - 2 : 2;
+                const size_t count = items && !items->empty() ? items->size()
+                                     : schema.name == "pads"  ? 2 * spatial
+                                                              : spatial;
+                out = std::vector<int64_t>(count, static_cast<int64_t>(*number));
+            }
+        }
+    }
+    return out;
+}
+
+/// The name of what a node makes: before `@`, or of the statement.
+std::optional<SlotIndex> Generator::nameOf(TermId id) const {
+    if (const auto& slot = m_rule.term(id).slot)
+        return slot;
+    for (SlotIndex slot = 0; slot < m_prepared.definitions.size(); ++slot) {
+        const DefinitionRef& made = m_prepared.definitions[slot];
+        if (made.definition && made.position == 0 && made.definition->term == id)
+            return slot;
+    }
+    return std::nullopt;
+}
+
 void Generator::sampleAttributes(const Term& term, Node& node, size_t rank, const Wish& wish,
-                                 bool late) {
+                                 std::optional<TermId> id, bool late) {
     AttributeContext free{node.op, rank, wish.dtype, m_choices};
+    uint64_t point = id ? pointOf(*id) : 0;
     const auto custom = std::find_if(term.custom.begin(), term.custom.end(),
                                      [&](const CustomOperatorPtr& each) { return each->is(node); });
     for (const AttributeSchema& schema :
@@ -97,6 +163,7 @@ void Generator::sampleAttributes(const Term& term, Node& node, size_t rank, cons
         auto test = std::find_if(term.tests.begin(), term.tests.end(),
                                  [&](const AttributeTest& t) { return t.name == schema.name; });
         bool tested = test != term.tests.end();
+        free.point = id ? point += 2 : 0;
         if ((tested && test->late) != late)
             continue;
         const bool hasAutoPad = node.attributes.string("auto_pad", "NOTSET") != "NOTSET";
@@ -108,19 +175,23 @@ void Generator::sampleAttributes(const Term& term, Node& node, size_t rank, cons
             value = asAttribute(wanted, schema.type);
         } else {
             value = freeAttribute(free, schema);
+            if (auto demanded = id ? demandedAttribute(*id, schema, rank, value) : std::nullopt)
+                value = std::move(demanded);
         }
         if (value)
             node.attributes.set(schema.name, *value);
-        if (tested || !value)
+        if (tested)
             continue;
-        std::string fact = opText(node) + "[" + schema.name + "]";
+        const std::string fact = opText(node) + "[" + schema.name + "]";
+        if (!value) {
+            m_facts.texts[fact] = noAttribute;
+            continue;
+        }
         const auto* axis = std::get_if<int64_t>(&*value);
-        bool fromFront = schema.name == "axis" && axis && *axis >= 0;
-        m_facts.texts[fact] =
-            fromFront ? std::to_string(*axis - static_cast<int64_t>(rank)) : text(*value);
-        if (const auto* list = std::get_if<std::vector<int64_t>>(&*value); list && !list->empty())
-            m_facts.numbers[opText(node) + "[min(" + schema.name + ")]"] =
-                static_cast<double>(*std::min_element(list->begin(), list->end()));
+        if (schema.name == "axis" && axis && *axis >= 0)
+            value = *axis - static_cast<int64_t>(rank); // counted alike
+        m_facts.texts[fact] = text(*value);
+        m_facts.attributes.insert_or_assign(fact, std::move(*value));
     }
 }
 
@@ -172,6 +243,10 @@ void Generator::buildOperand(const Term& term, Node& node, OperandContext& conte
     Wish wish = operandWish(context, operand);
     if (!wish.dtype)
         wish.dtype = typeFor(node.op, operand);
+    if (node.op == Op::Clip && operand == 2 && node.inputs.size() > 1 && node.inputs[1].valid())
+        if (const TensorPtr& low = m_graph.value(node.inputs[1]).constant;
+            low && low->elementCount() > 0)
+            wish.least = low->at(0);
     ValueId value;
     if (auto argument = argumentAt(term, node.op, operand)) {
         value = buildTerm(term.arguments[*argument].term, wish, hole);
@@ -185,6 +260,8 @@ void Generator::buildOperand(const Term& term, Node& node, OperandContext& conte
                 return schema.name == names[operand];
             });
         bool wanted = required || (!term.hasArguments && !isAttribute && m_choices.rarely(50));
+        if (wish.presence != Wish::Presence::Free && !term.hasArguments)
+            wanted = required || wish.presence == Wish::Presence::Needed;
         if (contents && !attributesOf(node.op).empty() && node.attributes.has(names[operand])) {
             wanted = required; // it is an attribute here
         } else if (contents) {
@@ -207,9 +284,10 @@ void Generator::buildOperand(const Term& term, Node& node, OperandContext& conte
         context.types[operand] = typeOf(value);
 }
 
-void Generator::buildOperands(const Term& term, Node& node, const Wish& wish,
+void Generator::buildOperands(const Term& term, TermId id, Node& node, const Wish& wish,
                               const SourceFrame* hole) {
-    OperandContext context{node, {}, wish.extents, m_choices};
+    OperandContext context{node,    {},         wish.extents,  m_choices,
+                           m_named, m_partings, wish.regroups, m_leastSpatial};
     const OpRow& row = rowOf(node.op);
     size_t count = row.maxInputs == variadic
                        ? std::max<size_t>(term.arguments.size(), static_cast<size_t>(row.minInputs))
@@ -233,8 +311,15 @@ void Generator::buildOperands(const Term& term, Node& node, const Wish& wish,
             return bound || (made.kind != Term::Kind::Value && made.kind != Term::Kind::Number);
         });
     bool ranked = needsRank(node.op);
-    auto attributesBefore = [&](size_t rank) { sampleAttributes(term, node, rank, wish, false); };
-    bool wished = wish.extents && node.op == Op::Transpose;
+    auto attributesBefore = [&](size_t rank) {
+        sampleAttributes(term, node, rank, wish, id, false);
+    };
+    // The order of a Transpose says how many dimensions its operand has.
+    const bool knowsOrder =
+        std::any_of(term.tests.begin(), term.tests.end(), [](const AttributeTest& test) {
+            return test.name == "perm" && test.comparison == "==" && !test.late;
+        });
+    bool wished = node.op == Op::Transpose && (wish.extents || knowsOrder);
     if (!ranked || wished)
         attributesBefore(wish.extents ? wish.extents->size() : 4);
     for (size_t i = 0; i < order.size() && !m_failed; ++i) {
@@ -246,6 +331,7 @@ void Generator::buildOperands(const Term& term, Node& node, const Wish& wish,
     }
     if (rest && !m_failed)
         buildRest(term, node, context, count);
+    repeatOperands(context, node);
     while (!node.inputs.empty() && !node.inputs.back().valid())
         node.inputs.pop_back();
 }
@@ -279,8 +365,7 @@ ValueId Generator::addNode(const Term& term, Node node, size_t outputs) {
             return fail();
     ValueId made = m_graph.node(id).outputs[0];
     std::optional<Extents> extents = typeOf(made).extents();
-    if (!extents || !elementCount(*extents) || *elementCount(*extents) > 1 << 20 ||
-        std::find(extents->begin(), extents->end(), 0) != extents->end())
+    if (!extents || !elementCount(*extents) || *elementCount(*extents) > 1 << 20)
         return fail();
     return made;
 }
@@ -298,10 +383,10 @@ ValueId Generator::buildNode(const Term& term, TermId id, const Wish& wish, cons
     }
     if (term.order == OperandOrder::Flat)
         return buildFlat(term, node.op, wish, hole);
-    buildOperands(term, node, wish, hole);
+    buildOperands(term, id, node, wish, hole);
     if (m_failed)
         return {};
-    sampleAttributes(term, node, 4, wish, true);
+    sampleAttributes(term, node, 4, wish, id, true);
     bool swaps = hasTrait(node.op, Commutative) && term.order == OperandOrder::Schema &&
                  node.inputs.size() == 2 && m_choices.rarely(percentSwapped);
     if (swaps)
@@ -350,11 +435,11 @@ ValueId Generator::buildRegion(const Term& term, const Wish& wish, const SourceF
     for (uint32_t i = 0; i < count && !m_failed; ++i) {
         Node node;
         node.op = term.ops[m_choices.pick(static_cast<uint32_t>(term.ops.size()))];
-        OperandContext context{node, {typeOf(last)}, {}, m_choices};
+        OperandContext context{node, {typeOf(last)}, {}, m_choices, m_named, m_partings};
         Term plain;
         Wish sameType;
         sameType.dtype = typeOf(last).dtype;
-        sampleAttributes(plain, node, typeOf(last).rank(), sameType, false);
+        sampleAttributes(plain, node, typeOf(last).rank(), sameType, {}, false);
         node.inputs = {last};
         for (int operand = 1; operand < rowOf(node.op).minInputs && operand < 4; ++operand) {
             node.inputs.push_back(

@@ -2,123 +2,239 @@
 #include "app/pipeline/prove/guard.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <set>
 
 namespace fuselage::app {
 
 namespace {
 
-/// A test in the rule's text: "Conv[pads == [0, 0]]" for an attribute, else a `where`.
-std::string demand(const std::string& name, const std::string& comparison,
-                   const std::string& value) {
-    if (size_t bracket = name.find('['); bracket != std::string::npos && name.back() == ']')
-        return fmt::format("`{} {} {}]`", name.substr(0, name.size() - 1), comparison, value);
-    return fmt::format("`where {} {} {}`", name, comparison, value);
+constexpr size_t fewestLeft = 3;      ///< passing samples: less is an accident
+constexpr size_t fewestLeftOfTwo = 8; ///< two claims part more by accident
+constexpr size_t mostPaired = 60;
+
+bool isAttribute(const std::string& name) {
+    return name.back() == ']';
 }
 
-std::vector<double> numbersOf(const std::vector<Facts>& samples, const std::string& name) {
-    std::vector<double> out;
-    for (const Facts& facts : samples)
-        if (auto found = facts.numbers.find(name); found != facts.numbers.end())
-            out.push_back(found->second);
-    return out;
+bool isTruth(const Claim& claim) {
+    return claim.text == "true" || claim.text == "false";
 }
 
-/// All samples say something about `name`, and a threshold parts them.
-Guard byThreshold(const std::vector<Facts>& passing, const std::vector<Facts>& failing,
-                  const std::string& name) {
-    std::vector<double> good = numbersOf(passing, name), bad = numbersOf(failing, name);
-    if (good.size() != passing.size() || bad.size() != failing.size())
-        return {};
-    auto [goodLow, goodHigh] = std::minmax_element(good.begin(), good.end());
-    auto [badLow, badHigh] = std::minmax_element(bad.begin(), bad.end());
-    Guard out;
-    out.name = name;
-    out.agreeing = good.size();
-    if (*badHigh < *goodLow) {
-        out.least = *goodLow;
-        out.shared = fmt::format("{} < {:g}", name, *goodLow);
-        out.suggested = demand(name, ">=", fmt::format("{:g}", *goodLow));
-        return out;
+/// "axis == -1", "min(p.value) >= 0", "not a.shape == b.shape"; or what it is where that fails.
+std::string textOf(const Claim& claim, bool holds) {
+    std::string name = claim.name;
+    if (isAttribute(name)) {
+        const size_t bracket = name.find('[');
+        name = name.substr(bracket + 1, name.size() - bracket - 2);
     }
-    if (*badLow > *goodHigh) {
-        out.most = *goodHigh;
-        out.shared = fmt::format("{} > {:g}", name, *goodHigh);
-        out.suggested = demand(name, "<=", fmt::format("{:g}", *goodHigh));
-        return out;
-    }
-    return {};
+    if (isTruth(claim))
+        return (claim.text == "true") == holds ? name : "not " + name;
+    if (!claim.text.empty())
+        return fmt::format("{} {} {}", name, holds ? "==" : "!=", claim.text);
+    if (claim.least)
+        return fmt::format("{} {} {:g}", name, holds ? ">=" : "<", *claim.least);
+    if (claim.above)
+        return fmt::format("{} {} {:g}", name, holds ? ">" : "<=", *claim.above);
+    if (claim.most)
+        return fmt::format("{} {} {:g}", name, holds ? "<=" : ">", *claim.most);
+    return fmt::format("{} {} {:g}", name, holds ? "<" : ">=", *claim.below);
 }
 
-/// The text that most passing samples have and no failing one. A sample that says nothing about the
-/// name took another alternative: the guard cannot hurt it, if it passes.
-Guard byText(const std::vector<Facts>& passing, const std::vector<Facts>& failing,
-             const std::string& name) {
-    constexpr size_t fewest = 3; // that would pass: less is an accident
-    std::map<std::string, size_t> having;
-    size_t silent = 0;
+/// As it stands in the rule: "`Conv[pads == [0, 0]]`", else a `where`.
+std::string demand(const Claim& claim, bool holds) {
+    if (isAttribute(claim.name))
+        return fmt::format("`{}[{}]`", claim.name.substr(0, claim.name.find('[')),
+                           textOf(claim, holds));
+    return fmt::format("`where {}`", textOf(claim, holds));
+}
+
+std::string demand(const std::vector<Claim>& claims) {
+    if (claims.size() == 1)
+        return demand(claims[0], true);
+    auto subject = [](const Claim& claim) {
+        return isAttribute(claim.name) ? claim.name.substr(0, claim.name.find('[')) : "";
+    };
+    if (subject(claims[0]) != subject(claims[1]))
+        return demand(claims[0], true) + " and " + demand(claims[1], true);
+    const std::string both =
+        fmt::format("{}, {}", textOf(claims[0], true), textOf(claims[1], true));
+    return isAttribute(claims[0].name) ? fmt::format("`{}[{}]`", subject(claims[0]), both)
+                                       : fmt::format("`where {}`", both);
+}
+
+std::vector<Claim> sorted(std::vector<Claim> claims) {
+    std::sort(claims.begin(), claims.end(),
+              [](const Claim& a, const Claim& b) { return a.name < b.name; });
+    return claims;
+}
+
+size_t countOf(const std::vector<Facts>& samples, const std::vector<Claim>& claims) {
+    return static_cast<size_t>(
+        std::count_if(samples.begin(), samples.end(), [&](const Facts& facts) {
+            return std::all_of(claims.begin(), claims.end(),
+                               [&](const Claim& claim) { return claim.admits(facts); });
+        }));
+}
+
+/// Thresholds that cut off failing samples of one side.
+void addThresholds(const std::vector<Facts>& passing, const std::vector<Facts>& failing,
+                   const std::string& name, std::vector<Claim>& out) {
+    std::set<double> good, bad;
     for (const Facts& facts : passing)
-        if (auto found = facts.texts.find(name); found != facts.texts.end())
-            ++having[found->second];
-        else
-            ++silent;
+        if (auto found = facts.numbers.find(name); found != facts.numbers.end())
+            good.insert(found->second);
+    for (const Facts& facts : failing)
+        if (auto found = facts.numbers.find(name); found != facts.numbers.end())
+            bad.insert(found->second);
+    if (good.empty() || bad.empty())
+        return;
+    // Numbers that passed, not those that failed: between them nothing was seen. Zero is an end.
+    auto isWhole = [](double number) { return number == std::floor(number); };
+    const bool areWhole = std::all_of(good.begin(), good.end(), isWhole);
+    if (const auto next = good.upper_bound(*bad.rbegin()); next != good.end())
+        out.push_back(*bad.rbegin() == 0 && !areWhole ? Claim{name, "", {}, 0, {}, {}}
+                                                      : Claim{name, "", *next, {}, {}, {}});
+    if (const auto from = good.lower_bound(*bad.begin()); from != good.begin())
+        out.push_back(*bad.begin() == 0 && !areWhole
+                          ? Claim{name, "", {}, {}, {}, 0}
+                          : Claim{name, "", {}, {}, *std::prev(from), {}});
+    for (double number : good) // one number alone
+        if (!bad.contains(number))
+            out.push_back({name, fmt::format("{:g}", number), {}, {}, {}, {}});
+}
+
+/// Claims that hold for a passing sample and not for some failing one.
+std::vector<Claim> candidates(const std::vector<Facts>& passing,
+                              const std::vector<Facts>& failing) {
+    std::vector<Claim> out;
+    std::set<std::string> texts, numbers;
     for (const Facts& facts : failing) {
-        auto found = facts.texts.find(name);
-        if (found == facts.texts.end())
-            return {};
-        having.erase(found->second);
+        for (const auto& [name, text] : facts.texts)
+            texts.insert(name);
+        for (const auto& [name, number] : facts.numbers)
+            numbers.insert(name);
     }
-    const auto best =
-        std::max_element(having.begin(), having.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (best == having.end() || best->second < fewest)
-        return {};
-    const auto& [good, count] = *best;
-    Guard out;
-    out.name = name;
-    out.text = good;
-    out.agreeing = count + silent;
-    const bool isTruth = good == "true" || good == "false";
-    const std::string negated = isTruth ? "not " + name : demand(name, "!=", good);
-    const std::string held = isTruth ? name : demand(name, "==", good);
-    out.shared = good == "false" ? held : negated;
-    out.suggested = good == "false" ? "`where " + negated + "`"
-                    : isTruth       ? "`where " + held + "`"
-                                    : held;
+    for (const std::string& name : texts) {
+        std::set<std::string> good;
+        for (const Facts& facts : passing)
+            if (auto found = facts.texts.find(name); found != facts.texts.end())
+                good.insert(found->second);
+        good.erase(noAttribute);
+        for (const std::string& text : good)
+            out.push_back({name, text, {}, {}, {}, {}});
+    }
+    for (const std::string& name : numbers)
+        addThresholds(passing, failing, name, out);
+    std::erase_if(out, [&](const Claim& claim) {
+        return countOf(failing, {claim}) == failing.size() ||
+               countOf(passing, {claim}) < fewestLeft;
+    });
     return out;
 }
+
+/// An attribute says more of what a rule means than shapes that happen to be alike; an order or a
+/// kind of value more than one number.
+int rankOf(const Claim& claim) {
+    const bool areAlike = claim.name.find(" == ") != std::string::npos &&
+                          claim.name.find(".shape") == std::string::npos &&
+                          claim.name.find(".value") == std::string::npos;
+    if (isAttribute(claim.name) || areAlike)
+        return 0;
+    const bool isContents =
+        claim.name.find('.') != std::string::npos && claim.name.find(".rank") == std::string::npos;
+    const bool isNumber = !claim.text.empty() && !isTruth(claim);
+    return (isContents ? 1 : 3) + (isNumber ? 1 : 0);
+}
+
+struct Found {
+    std::vector<Claim> claims;
+    int rank = 0;
+    size_t left = 0;
+
+    bool isBetterThan(const Found& other) const {
+        return other.claims.empty() || rank < other.rank ||
+               (rank == other.rank && left > other.left);
+    }
+};
 
 } // namespace
 
-bool Guard::admits(const Facts& facts) const {
+bool Claim::admits(const Facts& facts) const {
     if (auto said = facts.texts.find(name); said != facts.texts.end())
         return said->second == text;
-    if (auto said = facts.numbers.find(name); said != facts.numbers.end())
-        return (!least || said->second >= *least) && (!most || said->second <= *most);
-    return true;
+    const auto said = facts.numbers.find(name);
+    if (said == facts.numbers.end())
+        return true;
+    if (!text.empty())
+        return fmt::format("{:g}", said->second) == text;
+    return (!least || said->second >= *least) && (!above || said->second > *above) &&
+           (!most || said->second <= *most) && (!below || said->second < *below);
 }
 
-Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing) {
+bool Guard::isDoubtful() const {
+    return std::any_of(claims.begin(), claims.end(), [](const Claim& claim) {
+        if (isAttribute(claim.name) || isTruth(claim))
+            return false;
+        const bool isSize =
+            claim.name.ends_with(".rank") || claim.name.find_first_of(".[( ") == std::string::npos;
+        const bool isValue = claim.name.find(".value") != std::string::npos;
+        const double most = claim.most            ? *claim.most
+                            : claim.below         ? *claim.below
+                            : !claim.text.empty() ? std::stod(claim.text)
+                                                  : INFINITY;
+        const double end = claim.least ? *claim.least : claim.above ? *claim.above : most;
+        return isSize ? most <= 1 : isValue && end != 0 && std::fabs(end) != 1;
+    });
+}
+
+Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing,
+                      const std::set<std::string>& refused) {
     if (passing.empty() || failing.empty())
         return {};
-    // An attribute says more of what a rule means than shapes that happen to be alike.
-    for (bool attributes : {true, false}) {
-        Guard best;
-        for (const auto& [name, text] : failing[0].texts)
-            if ((name.back() == ']') == attributes)
-                if (Guard guard = byText(passing, failing, name); guard.agreeing > best.agreeing)
-                    best = std::move(guard);
-        if (!best.suggested.empty())
-            return best;
+    std::vector<Claim> all = candidates(passing, failing);
+    Found best;
+    for (const Claim& claim : all)
+        if (countOf(failing, {claim}) == 0)
+            if (Found found{{claim}, rankOf(claim), countOf(passing, {claim})};
+                found.isBetterThan(best) && !refused.contains(demand(found.claims)))
+                best = std::move(found);
+    if (best.claims.empty()) {
+        std::stable_sort(all.begin(), all.end(), [&](const Claim& a, const Claim& b) {
+            return countOf(failing, {a}) < countOf(failing, {b});
+        });
+        all.resize(std::min(all.size(), mostPaired));
+        for (size_t i = 0; i < all.size(); ++i)
+            for (size_t j = i + 1; j < all.size(); ++j) {
+                Found found{{all[i], all[j]}, rankOf(all[i]) + rankOf(all[j]), 0};
+                if (all[i].name == all[j].name || countOf(failing, found.claims) > 0)
+                    continue;
+                found.left = countOf(passing, found.claims);
+                if (found.left >= fewestLeftOfTwo && found.isBetterThan(best) &&
+                    !refused.contains(demand(sorted(found.claims))))
+                    best = std::move(found);
+            }
     }
-    // The smallest of a list, then dimensions and ranks.
-    for (bool lists : {true, false})
-        for (const auto& [name, number] : failing[0].numbers)
-            if ((name.find("min(") != std::string::npos) == lists)
-                if (Guard guard = byThreshold(passing, failing, name); !guard.suggested.empty())
-                    return guard;
-    return {};
+    if (best.claims.empty())
+        return {};
+    best.claims = sorted(std::move(best.claims));
+    Guard out;
+    out.suggested = demand(best.claims);
+    std::vector<std::string> shared;
+    for (const Claim& claim : best.claims) {
+        shared.push_back(demand(claim, false));
+        for (const Facts& facts : passing)
+            if (auto value = facts.attributes.find(claim.name);
+                value != facts.attributes.end() && facts.texts.at(claim.name) == claim.text)
+                out.values.insert_or_assign(claim.name, value->second);
+    }
+    out.shared = fmt::format("{}", fmt::join(shared, " or "));
+    out.agreeing = best.left;
+    out.claims = std::move(best.claims);
+    return out;
 }
 
 } // namespace fuselage::app

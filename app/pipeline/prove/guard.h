@@ -1,29 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// One condition that separates the samples where a rule is right from those where it is wrong.
+// One condition, or two together, that separate the samples where a rule is right from those where
+// it is wrong; and the rule with it.
 #pragma once
 
 #include "app/pipeline/prove/sample.h"
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace fuselage::app {
 
-/// What the failing samples share, and what the rule should demand so that none of them is left.
-struct Guard {
-    std::string shared;    ///< "min(p.value) < 0"; empty: nothing separates them
-    std::string suggested; ///< "where min(p.value) >= 0"
-    size_t agreeing = 0;   ///< passing samples that are left with it
-
-    /// What `suggested` says of facts: this text under the name, or a number between the ends.
+/// Of a fact by its name: this text, or a number beyond one end. What says nothing of the name took
+/// another alternative and passes.
+struct Claim {
     std::string name, text;
-    std::optional<double> least, most;
+    std::optional<double> least, above, most, below;
 
-    /// Whether a sample is left with it. One that says nothing about the name is.
     bool admits(const Facts& facts) const;
 };
 
-Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing);
+/// What the failing samples share, and what the rule should demand so that none of them is left.
+struct Guard {
+    std::vector<Claim> claims; ///< all of them hold; empty: nothing separates the samples
+    std::string shared;        ///< "`where min(p.value) < 0`"
+    std::string suggested;     ///< "`where min(p.value) >= 0`"
+    size_t agreeing = 0;       ///< passing samples that are left with it
+    std::map<std::string, AttributeValue> values; ///< of claims about attributes
+
+    explicit operator bool() const { return !claims.empty(); }
+
+    /// It leaves tensors of few elements alone, in which little can go wrong, or cuts a constant at
+    /// a number of the samples: that these agree says nothing.
+    bool isDoubtful() const;
+};
+
+/// The one that leaves most passing samples; two claims only where one does not do. `refused`:
+/// suggestions that did not hold.
+Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts>& failing,
+                      const std::set<std::string>& refused = {});
+
+/// The rule as it is with the guard in its text; none where the language has no words for it.
+std::optional<Rule> guarded(const Rule& rule, const Guard& guard);
 
 } // namespace fuselage::app

@@ -30,6 +30,7 @@ const char* nameOf(Contents contents) {
                                      "0, 1 and -1",
                                      "normal numbers",
                                      "magnitudes from 1e-4 to 1e4",
+                                     "the ends of the type",
                                      "NaN and infinities among them",
                                      "NaN among them"};
     return names[static_cast<size_t>(contents)];
@@ -70,13 +71,14 @@ private:
 };
 
 Size sizeOf(const Sample& sample, const std::vector<uint32_t>& choices) {
+    constexpr int64_t odd = 100; // a dimension of 0 is simpler for nobody who reads it
     Size size;
     size.nodes = sample.graph.nodeCount();
     for (ValueId value : sample.graph.values()) {
         size.elements += sample.graph.value(value).type.elementCount().value_or(0);
         auto extents = sample.graph.value(value).type.extents();
         for (int64_t extent : extents.value_or(Extents{}))
-            size.elements += extent > 4 ? 1000 * extent : 0;
+            size.elements += extent > 4 ? 1000 * extent : extent == 0 ? odd : 0;
     }
     for (uint32_t choice : choices)
         size.choices += choice;
@@ -208,7 +210,7 @@ std::string withoutBody(const Rule& rule) {
 const char* verdictOf(const RuleProof& proof) {
     if (proof.failing > 0)
         return "unsound";
-    constexpr const char* words[] = {"without a sample", "tested", "proved over the reals",
+    constexpr const char* words[] = {"without a sample", "tested", "equal over the reals",
                                      "proved"};
     return words[static_cast<size_t>(proof.level)];
 }
@@ -227,7 +229,7 @@ std::string verdictText(const RuleProof& proof) {
             out += (i > 0 ? ", " : "") + proof.unsampled[i];
         return count > mostNamed ? out + fmt::format(" and {} more", count - mostNamed) : out;
     }
-    if (proof.isProved() && !proof.conditions.empty())
+    if (proof.isExact() && !proof.conditions.empty())
         out += fmt::format(" (given: {})", fmt::join(proof.conditions, "; "));
     return out;
 }
@@ -281,7 +283,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
             continue;
         }
         ++proof.samples;
-        note(met, choices.structure());
+        note(met, choices.structure(), *sample);
         if (verdict.kind == Verdict::Kind::Agrees) {
             judged.passing.push_back(sample->facts);
             continue;

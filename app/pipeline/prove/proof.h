@@ -2,7 +2,8 @@
 // The numeric proof of rules: graphs are generated from each rule's pattern, the rule fires in
 // them, and both sides are compared. A difference is shrunk to the smallest graph that shows it.
 // Deterministic by seed. What passes is not false on anything that was tried: it is `tested`. What
-// core/algebra finds true for all inputs besides is `proved`.
+// core/algebra finds true for all inputs besides is `proved`, or `equal over the reals` where
+// roundings may part both sides.
 #pragma once
 
 #include "app/pipeline/rules.h"
@@ -26,7 +27,7 @@ struct ProofOptions {
 enum class ProofLevel : uint8_t {
     None,   ///< no sample, or one that differs
     Tested, ///< all samples agree
-    Reals,  ///< proved for all inputs but infinite ones, roundings and overflow aside
+    Reals,  ///< equal for all numbers but infinite ones, roundings and overflow aside
     Bits,   ///< proved for all inputs, to the bit
 };
 
@@ -58,9 +59,10 @@ struct RuleProof {
     std::string obstacle;                ///< why it is not proved
     std::vector<std::string> unsampled;  ///< of the pattern: what no sample has met
 
-    bool isProved() const { return level >= ProofLevel::Reals; }
+    /// More than samples say so.
+    bool isExact() const { return level >= ProofLevel::Reals; }
 
-    bool passed() const { return failing == 0 && (samples > 0 || isProved() || !open.empty()); }
+    bool passed() const { return failing == 0 && (samples > 0 || isExact() || !open.empty()); }
 };
 
 /// In file order. Error "cancelled".
@@ -70,7 +72,7 @@ Result<std::vector<RuleProof>> proveRules(const RuleLibrary& library, const Proo
 /// The proof of one rule.
 RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& progress);
 
-/// "proved", "proved over the reals", "tested", "unsound" or "without a sample".
+/// "proved", "equal over the reals", "tested", "unsound" or "without a sample".
 const char* verdictOf(const RuleProof& proof);
 
 /// The verdict with what it rests on or what stands in its way.

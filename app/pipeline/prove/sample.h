@@ -14,11 +14,15 @@
 
 namespace fuselage::app {
 
-/// What a guard could be written about: an attribute of an operator, a dimension, the contents or
-/// the rank of a value, in the words of the rule's text.
+/// The text of an attribute that a node does not have.
+inline constexpr const char* noAttribute = "none";
+
+/// What a guard could be written about: an attribute of an operator, or a term of a `where`, in the
+/// words of the rule's text.
 struct Facts {
-    std::map<std::string, double> numbers;    ///< "min(p)", "N", "rank(x)"
-    std::map<std::string, std::string> texts; ///< "Softmax[axis]": "-1"
+    std::map<std::string, double> numbers;            ///< "min(p.value)", "N", "x.rank"
+    std::map<std::string, std::string> texts;         ///< "Softmax[axis]": "-1"
+    std::map<std::string, AttributeValue> attributes; ///< behind those of `texts` with a bracket
 };
 
 struct Sample {
@@ -27,6 +31,7 @@ struct Sample {
     Contents contents = Contents::Distinct;
     uint64_t inputSeed = 0;
     std::map<std::string, ValueRange> ranges; ///< of inputs, by name
+    bool isAtEdge = false; ///< a literal's constant is as far from it as a match allows
 };
 
 /// None when the choices lead to no valid graph.

@@ -21,16 +21,21 @@ public:
         : m_graph(graph), m_inner(inner), m_places(places) {}
 
     /// Exact numbers have no end: one that is finite and not as its type stores it has overflowed,
-    /// as has one that is infinite without a pole.
+    /// as has one that is infinite without a pole, or none of numbers whose squares have no double.
     bool overflows(NodeId id) const {
         const Node& node = m_graph.node(id);
         const bool hasPole = node.op == Op::Div || node.op == Op::Reciprocal ||
                              node.op == Op::Log || node.op == Op::Pow || node.op == Op::Atanh ||
                              hasTrait(node.op, Normalization);
+        constexpr double largestSquared = 1e150;
+        const bool isAtEnd = any(node.inputs, [](const ReferenceValue&, double number) {
+            return std::fabs(number) > largestSquared;
+        });
         return any(node.outputs, [&](const ReferenceValue& value, double number) {
             if (std::isfinite(number))
                 return std::isinf(roundTo(value.dtype, number));
-            return std::isinf(number) && !hasPole && readsNumbersOnly(node);
+            const bool isLost = std::isinf(number) ? !hasPole || isAtEnd : isAtEnd;
+            return isLost && readsNumbersOnly(node);
         });
     }
 
@@ -100,6 +105,16 @@ Result<Side> interpreted(const Graph& graph, const std::vector<Tensor>& inputs, 
     Side out;
     for (size_t i = 0; i < outputs; ++i)
         out.outputs.push_back((*made)[i].toTensor());
+    for (const ReferenceValue& value : *made)
+        if (value.kind == TypeKind::Tensor && isFloat(value.dtype))
+            for (double number : value.floats)
+                if (std::isfinite(number))
+                    out.largest = std::max(out.largest, std::fabs(number));
+    for (ValueId id : graph.values())
+        if (const TensorPtr& tensor = graph.value(id).constant; tensor && isFloat(tensor->dtype()))
+            for (int64_t i = 0; i < tensor->elementCount(); ++i)
+                if (std::isfinite(tensor->at(i)))
+                    out.largest = std::max(out.largest, std::fabs(tensor->at(i)));
     const Range range(graph, *made, places);
     for (NodeId id : graph.nodes()) {
         const std::string node = text(graph, id);
@@ -124,7 +139,7 @@ Result<Side> lowered(const Rule& rule, const Graph& graph, const std::vector<Ten
     auto outputs = compiled->run(inputs);
     if (!outputs)
         return failure(outputs.error());
-    return Side{std::move(*outputs), {}, {}};
+    return Side{std::move(*outputs), {}, {}, 0};
 }
 
 std::vector<double> spreadOf(const Graph& graph, const std::vector<Tensor>& inputs,

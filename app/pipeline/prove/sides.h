@@ -17,6 +17,7 @@ struct Side {
     std::vector<Tensor> outputs;
     std::string overflow;  ///< a node whose result its type cannot hold; empty: all can
     std::string unsettled; ///< a node whose result depends on how numbers are held
+    double largest = 0;    ///< of all finite numbers that it reads and makes
 };
 
 /// One operator at a time in double precision. With `roundingSeed` roundings of float32 move every

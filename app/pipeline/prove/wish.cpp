@@ -1,66 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/pipeline/prove/wish.h"
-
+#include "app/pipeline/prove/wish_internal.h"
 #include "core/ops/op_table.h"
 
 #include <algorithm>
-#include <numeric>
 
 namespace fuselage::app {
 
 namespace {
 
-using Ints = std::vector<int64_t>;
-
-Wish ofExtents(Extents extents, std::optional<DType> dtype = {}) {
-    Wish wish;
-    wish.extents = std::move(extents);
-    wish.dtype = dtype;
-    return wish;
-}
-
-Wish parameter(Ints contents) {
-    Wish wish;
-    wish.extents = Extents{static_cast<int64_t>(contents.size())};
-    wish.dtype = DType::Int64;
-    wish.constant = true;
-    wish.contents = std::move(contents);
-    return wish;
-}
-
-/// A region of interest, which only one mode reads, scales of the image alone, sizes beside none.
-Wish resizeWish(OperandContext& context, size_t operand) {
-    if (operand == 0)
-        return ofExtents(
-            {1, 1 + context.choices.pick(2), context.dimension() + 1, context.dimension() + 1});
-    auto x = context.extents(0);
-    if (!x || operand > 2)
+/// What a window moves over: images mostly, rows and volumes too, larger than most windows.
+Wish windowWish(OperandContext& context) {
+    constexpr uint32_t percentOfAnySize = 40;
+    if (context.choices.rarely(percentOfAnySize))
         return {};
-    Wish wish;
-    wish.dtype = DType::Float32;
-    wish.constant = true;
-    wish.numbers.emplace();
-    for (size_t i = 0; operand == 2 && i < x->size(); ++i) {
-        constexpr double scales[] = {2, 1, 0.5, 1.5, 3};
-        wish.numbers->push_back(i < 2 ? 1 : scales[context.choices.pick(5)]);
-    }
-    wish.extents = Extents{static_cast<int64_t>(wish.numbers->size())};
-    return wish;
-}
-
-size_t axisOf(const OperandContext& context, size_t rank, int64_t fallback = -1) {
-    int64_t axis = context.node.attributes.integer("axis", fallback);
-    axis += axis < 0 ? static_cast<int64_t>(rank) : 0;
-    return static_cast<size_t>(std::clamp<int64_t>(axis, 0, static_cast<int64_t>(rank)));
+    constexpr size_t ranks[] = {4, 4, 3, 5};
+    const size_t drawn = ranks[context.choices.pick(4)];
+    const size_t rank = context.leastSpatial > 0                        ? 4
+                        : context.result && context.result->size() >= 3 ? context.result->size()
+                                                                        : drawn;
+    Extents x{1 + context.choices.pick(2), 1 + context.choices.pick(4)};
+    const uint32_t more = rank == 5 ? 3 : 8;
+    while (x.size() < rank)
+        x.push_back(context.leastSpatial + 1 + context.choices.pick(more));
+    return ofExtents(std::move(x));
 }
 
 Wish convolutionWish(OperandContext& context, size_t operand) {
     const bool integers = context.node.op == Op::ConvInteger;
     const std::optional<DType> dtype = integers ? std::optional(DType::UInt8) : std::nullopt;
     auto x = context.extents(0);
-    if (integers && operand >= 2) // zero points
-        return ofExtents({}, dtype);
-    if (operand == 0 || !x || x->size() < 3)
+    if (integers && operand >= 2) { // zero points
+        Wish wish = ofExtents({}, dtype);
+        wish.stored = true;
+        return wish;
+    }
+    if (operand == 0) {
+        Wish wish = windowWish(context);
+        wish.dtype = dtype;
+        wish.stored = integers;
+        return wish;
+    }
+    if (!x || x->size() < 3)
         return {dtype};
     int64_t group = std::max<int64_t>(1, context.node.attributes.integer("group", 1));
     bool transposed = context.node.op == Op::ConvTranspose;
@@ -71,7 +51,9 @@ Wish convolutionWish(OperandContext& context, size_t operand) {
         for (size_t i = 2; i < x->size(); ++i)
             w.push_back(
                 std::min<int64_t>(1 + context.choices.pick(3), std::max<int64_t>(1, (*x)[i])));
-        return ofExtents(w, dtype);
+        Wish wish = ofExtents(w, dtype);
+        wish.stored = integers;
+        return wish;
     }
     auto w = context.extents(1);
     return w && w->size() > 1 ? ofExtents({transposed ? (*w)[1] * group : (*w)[0]}) : Wish{};
@@ -153,6 +135,7 @@ Wish quantizeWish(OperandContext& context, size_t operand) {
         Wish wish;
         wish.dtype = quantizes ? DType::Float32 : DType::UInt8;
         wish.extents = context.result;
+        wish.stored = !quantizes;
         return wish;
     }
     auto x = context.extents(0);
@@ -167,101 +150,8 @@ Wish quantizeWish(OperandContext& context, size_t operand) {
         stored = context.types[0]->dtype;
     Wish wish = ofExtents(extents, operand == 1 ? DType::Float32 : stored);
     wish.positive = operand == 1;
+    wish.stored = operand == 2;
     return wish;
-}
-
-/// The same elements under other extents.
-Extents regrouped(const Extents& extents, Choices& choices) {
-    Extents out = extents;
-    for (uint32_t steps = choices.pick(3); steps > 0 && !out.empty(); --steps) {
-        size_t at = choices.pick(static_cast<uint32_t>(out.size()));
-        if (choices.pick(2) == 0 && at + 1 < out.size()) {
-            out[at] *= out[at + 1];
-            out.erase(out.begin() + static_cast<std::ptrdiff_t>(at) + 1);
-        } else if (at < out.size()) {
-            int64_t part = out[at] % 2 == 0 ? 2 : out[at] % 3 == 0 ? 3 : 1;
-            out[at] /= std::max<int64_t>(part, 1);
-            out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), part);
-        }
-    }
-    return out;
-}
-
-int64_t product(const Extents& extents) {
-    return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
-}
-
-Wish reshapeWish(OperandContext& context, size_t operand) {
-    auto x = context.extents(0);
-    if (operand == 0) {
-        if (!context.result)
-            return {};
-        return ofExtents(regrouped(*context.result, context.choices));
-    }
-    if (!x)
-        return parameter({-1});
-    if (context.node.op == Op::Expand)
-        return parameter(context.result.value_or(broadcastOf(*x, context.choices)));
-    if (context.result && product(*context.result) == product(*x))
-        return parameter(*context.result);
-    return parameter(regrouped(*x, context.choices));
-}
-
-Wish sliceWish(OperandContext& context, size_t operand) {
-    auto x = context.extents(0);
-    if (operand == 0 || !x || x->empty())
-        return operand == 0 ? Wish{} : parameter({0});
-    auto rank = static_cast<uint32_t>(x->size());
-    const int64_t largest = *std::max_element(x->begin(), x->end());
-    auto oneOf = [&](std::initializer_list<int64_t> values) {
-        return parameter(
-            {values.begin()[context.choices.pick(static_cast<uint32_t>(values.size()))]});
-    };
-    switch (operand) {
-    case 1:
-        return oneOf({0, 0, 1, -1, 2, -2});
-    case 2:
-        return oneOf({largest, INT64_MAX, 1, INT64_MIN, largest - 1, -1});
-    case 3:
-        return parameter({static_cast<int64_t>(context.choices.pick(rank))});
-    default:
-        return oneOf({1, 1, -1, 2, 1, -2});
-    }
-}
-
-Wish padWish(OperandContext& context, size_t operand) {
-    auto x = context.extents(0);
-    if (operand == 0 || !x)
-        return {};
-    if (operand == 2) {
-        Wish wish = ofExtents({});
-        wish.constant = true;
-        return wish;
-    }
-    if (operand == 3)
-        return parameter({0});
-    Ints pads(2 * x->size(), 0);
-    for (size_t i = 0; i < pads.size(); ++i) {
-        bool outer = i % x->size() < 2 && x->size() > 2;
-        const int64_t amounts[] = {0, 1, 2, -1};
-        if (!outer || context.choices.rarely(5))
-            pads[i] = amounts[context.choices.pick(4)];
-    }
-    return parameter(pads);
-}
-
-/// Places along the axis, in any order and counted from either end.
-Wish gatherWish(OperandContext& context, size_t operand) {
-    auto x = context.extents(0);
-    if (operand == 0 || !x || x->empty())
-        return {};
-    const size_t axis = std::min(axisOf(context, x->size(), 0), x->size() - 1);
-    const auto extent = static_cast<uint32_t>(std::max<int64_t>((*x)[axis], 1));
-    Ints places(context.choices.pick(2) == 0 ? extent : 1 + context.choices.pick(3));
-    for (int64_t& place : places)
-        place = int64_t{context.choices.pick(extent)} -
-                (context.choices.rarely(20) ? int64_t{extent} : 0);
-    return parameter(places);
 }
 
 /// One number that is no axis of its own: a probability, a switch.
@@ -300,17 +190,6 @@ Wish axesWish(OperandContext& context) {
                       static_cast<int64_t>(context.choices.pick(2) * rank)});
 }
 
-Wish concatWish(OperandContext& context, size_t operand) {
-    auto x = context.extents(0);
-    if (operand == 0 || !x)
-        return {};
-    Extents extents = *x;
-    size_t axis = axisOf(context, x->size(), 0);
-    if (axis < extents.size())
-        extents[axis] = context.dimension();
-    return ofExtents(extents, context.types[0]->dtype);
-}
-
 Wish elementwiseWish(OperandContext& context, size_t operand) {
     Wish wish;
     Op op = context.node.op;
@@ -331,20 +210,6 @@ Wish elementwiseWish(OperandContext& context, size_t operand) {
         wish.broadcast = false;
     }
     return wish;
-}
-
-Wish transposeWish(const OperandContext& context) {
-    const std::optional<Extents>& y = context.result;
-    Ints perm = context.node.attributes.integers("perm");
-    if (!y)
-        return {};
-    Extents x(y->size(), 1);
-    for (size_t i = 0; i < x.size(); ++i) {
-        size_t from = perm.size() == x.size() ? static_cast<size_t>(perm[i]) : x.size() - 1 - i;
-        if (from < x.size())
-            x[from] = (*y)[i];
-    }
-    return ofExtents(x);
 }
 
 } // namespace
@@ -381,12 +246,21 @@ Extents broadcastOf(const Extents& extents, Choices& choices) {
 }
 
 Wish operandWish(OperandContext& context, size_t operand) {
+    if (auto moved = movementWish(context, operand))
+        return *moved;
     Op op = context.node.op;
     switch (op) {
     case Op::Conv:
     case Op::ConvInteger:
     case Op::ConvTranspose:
         return convolutionWish(context, operand);
+    case Op::AveragePool:
+    case Op::LpPool:
+    case Op::MaxPool:
+    case Op::GlobalAveragePool:
+    case Op::GlobalLpPool:
+    case Op::GlobalMaxPool:
+        return windowWish(context);
     case Op::MatMul:
     case Op::MatMulInteger:
         return matmulWish(context, operand);
@@ -395,27 +269,18 @@ Wish operandWish(OperandContext& context, size_t operand) {
     case Op::QuantizeLinear:
     case Op::DequantizeLinear:
         return quantizeWish(context, operand);
-    case Op::Reshape:
-    case Op::Expand:
-        return reshapeWish(context, operand);
-    case Op::Slice:
-        return sliceWish(context, operand);
     case Op::TopK:
         return operand == 1 ? parameter({1 + int64_t{context.choices.pick(2)}}) : Wish{};
-    case Op::Pad:
-        return padWish(context, operand);
     case Op::Dropout:
         return dropoutWish(operand);
     case Op::CumSum:
+    case Op::CumProd:
         return operand == 1 ? runningAxisWish(context) : Wish{};
-    case Op::Concat:
-        return concatWish(context, operand);
-    case Op::Transpose:
-        return transposeWish(context);
-    case Op::Gather:
-        return gatherWish(context, operand);
-    case Op::Resize:
-        return resizeWish(context, operand);
+    case Op::Attention:
+    case Op::MsAttention:
+    case Op::MultiHeadAttention:
+    case Op::MatMulNBits:
+        return transformerWish(context, operand);
     default:
         break;
     }

@@ -42,6 +42,10 @@ Chart beforeAfterBars(const app::Report& report);
 /// Kernels one after the other on two lanes, before and after, to one scale of time.
 Chart timelineLanes(const app::Report& report);
 
+/// Scopes of the names of nodes, each below the one that it is in and as wide as it takes time
+/// before fusion.
+Chart scopesByTime(const app::Report& report);
+
 /// FLOP/s over FLOP/byte with the roof of the device profile; an arrow leads from the nodes that
 /// were fused to the fused node, for those that took longest.
 Chart roofline(const app::Report& report);

@@ -208,7 +208,7 @@ Result<void> Composer::layOut(uint32_t node) {
 
 /// One box that replaced the group fills its frame.
 bool Composer::fillsFrame(const std::vector<uint32_t>& after, uint32_t node) const {
-    return after.size() == 1 &&
+    return after.size() == 1 && m_model.groups[m_model.tree[node].group].open.empty() &&
            m_model.items[m_model.tree[m_model.tree[node].children[after[0]]].item].sides == After;
 }
 
@@ -254,29 +254,32 @@ Result<void> Composer::layOutGroup(uint32_t node) {
 void Composer::shift(uint32_t node, double x, double y, uint8_t side) {
     Level& level = m_projection.levels[node];
     const TreeNode& tree = m_model.tree[node];
+    const auto sidesOf = [&](uint32_t child) {
+        return tree.kind == TreeNode::Kind::Group ? m_model.items[m_model.tree[child].item].sides
+                                                  : static_cast<uint8_t>(Both);
+    };
     for (uint32_t child : tree.children) {
-        uint8_t sides = Both;
-        if (tree.kind == TreeNode::Kind::Group)
-            sides = m_model.items[m_model.tree[child].item].sides;
-        if ((side & sides & Before) != 0) {
+        if ((side & sidesOf(child) & Before) != 0) {
             m_places[child].x += x;
             m_places[child].y += y;
         }
-        if (side & sides & After) {
+        if (side & sidesOf(child) & After) {
             m_afterPlaces[child].x += x;
             m_afterPlaces[child].y += y;
         }
     }
-    auto move = [&](std::vector<std::vector<Point>>& ways) {
-        for (auto& way : ways)
+    const auto move = [&](std::vector<Point>& way, uint8_t sides) {
+        if (side & (sides & Before ? Before : After)) // once where it is on both
             for (Point& point : way)
                 point = {point.x + x, point.y + y};
     };
-    if (side == After)
-        return;
-    move(level.bends);
-    move(level.entryWays);
-    move(level.exitWays);
+    for (size_t e = 0; e < level.bends.size(); ++e)
+        move(level.bends[e], sidesOf(tree.children[level.edges[e].from]) &
+                                 sidesOf(tree.children[level.edges[e].to]));
+    for (size_t i = 0; i < level.entryWays.size(); ++i)
+        move(level.entryWays[i], sidesOf(tree.children[level.entries[i]]));
+    for (size_t i = 0; i < level.exitWays.size(); ++i)
+        move(level.exitWays[i], sidesOf(tree.children[level.exits[i]]));
 }
 
 Placement Composer::absolute() {

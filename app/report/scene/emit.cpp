@@ -72,6 +72,7 @@ private:
     void spreadPorts();
     void placeStored();
     void addHidden();
+    const std::string& shownName(const Item& item, int s) const;
     void addFolded();
     void addStubs();
 
@@ -105,7 +106,7 @@ void Emitter::addContainer(uint32_t id) {
     out.sides = static_cast<uint8_t>((node.nodes[0] ? Before : 0) | (node.nodes[1] ? After : 0));
     if (node.kind == TreeNode::Kind::Group && !node.collapsed) {
         const Group& group = m_model.groups[node.group];
-        if (group.made.size() == 1)
+        if (group.made.size() == 1 && group.open.empty())
             out.sides = Before; // the box that replaced it stands in its place
     }
     out.collapsed = node.collapsed;
@@ -127,6 +128,9 @@ void Emitter::describe(const Item& item, Box& box) const {
     } else {
         const app::GraphNodeReport& node = graph.nodes[after ? item.after : item.before];
         box.op = node.op;
+        box.inside = node.inside;
+        if (!node.inside.empty())
+            box.sources = node.sources;
         if (!node.outputs.empty() && node.outputs[0] != app::GraphNodeReport::omitted)
             value = &graph.values[node.outputs[0]];
         box.token = item.sides == Before && item.group == none ? "removed" : "node";
@@ -318,6 +322,14 @@ void Emitter::spreadPorts() {
     }
 }
 
+/// What is in an open fused node is that node to whoever does not see it.
+const std::string& Emitter::shownName(const Item& item, int s) const {
+    const uint32_t node = s == 0 ? item.before : item.after;
+    const app::GraphReport& graph = s == 0 ? m_model.input.before : m_model.input.after;
+    const bool isNode = item.kind == Box::Kind::Node || item.kind == Box::Kind::Fused;
+    return isNode && !graph.nodes[node].inside.empty() ? graph.nodes[node].inside : item.name;
+}
+
 void Emitter::addHidden() {
     for (uint32_t i = 0; i < m_model.items.size(); ++i) {
         uint32_t drawn = m_model.drawn(i);
@@ -327,7 +339,7 @@ void Emitter::addHidden() {
         for (int s : {0, 1})
             if (uint8_t side = s == 0 ? Before : After;
                 (item.sides & side) && m_boxOf[s][drawn] != none)
-                m_scene.hidden.push_back({item.name, side, m_boxOf[s][drawn]});
+                m_scene.hidden.push_back({shownName(item, s), side, m_boxOf[s][drawn]});
     }
 }
 

@@ -149,7 +149,8 @@ Label Labels::ofContainer(uint32_t id) const {
     const TreeNode& node = m_model.tree[id];
     Label label;
     label.title = elided(node.label, longestTitle);
-    label.lines.push_back(node.nodes[0] == node.nodes[1]
+    const bool oneSide = m_model.input.after.values.empty(); // there is no graph after
+    label.lines.push_back(oneSide || node.nodes[0] == node.nodes[1]
                               ? std::to_string(node.nodes[0]) + " nodes"
                               : std::to_string(node.nodes[0]) + " → " +
                                     std::to_string(node.nodes[1]) + " nodes");

@@ -209,11 +209,19 @@ void Preparation::addAfter() {
 }
 
 void Preparation::joinSources() {
-    for (uint32_t n = 0; n < m_after.nodes.size(); ++n)
-        for (const std::string& source : m_after.nodes[n].sources)
+    std::unordered_map<std::string_view, uint32_t> opened; ///< by fused node, an item inside of it
+    for (uint32_t n = 0; n < m_after.nodes.size(); ++n) {
+        const GraphNodeReport& node = m_after.nodes[n];
+        if (!node.inside.empty() && !node.sources.empty()) {
+            auto [first, isNew] = opened.try_emplace(node.inside, m_itemOfAfter[n]);
+            if (!isNew)
+                m_parent[root(m_itemOfAfter[n])] = root(first->second);
+        }
+        for (const std::string& source : node.sources)
             if (auto found = m_byName.find(source);
                 found != m_byName.end() && m_model.items[m_itemOfAfter[n]].sides == After)
                 m_parent[root(found->second)] = root(m_itemOfAfter[n]);
+    }
 }
 
 void Preparation::sortItems() {
@@ -288,11 +296,14 @@ void Preparation::nameGroups(const std::vector<std::vector<uint32_t>>& groups) {
                 continue;
             group.made.push_back(item.name);
             const GraphNodeReport& node = m_after.nodes[item.after];
-            if (!node.rule.empty() && (group.rule.empty() || (node.fused && !group.fused))) {
+            if (group.open.empty())
+                group.open = node.inside;
+            const bool fused = node.fused || !node.inside.empty();
+            if (!node.rule.empty() && (group.rule.empty() || (fused && !group.fused))) {
                 group.rule = node.rule;
                 group.file = node.file;
                 group.line = node.line;
-                group.fused = node.fused;
+                group.fused = fused;
             }
         }
         LegendRow& legend = m_model.legend[rowOf(group.rule)];

@@ -80,6 +80,8 @@ struct Box {
     std::string token; ///< "TOKEN.line" is its outline, "TOKEN.text" its text
     std::string fill;  ///< token of the fill: its own, or "node" for members of a group
     std::string name, op, type, dtype; ///< of the node: for tooltips and queries
+    std::string inside;                ///< the open fused node that it is in; mostly empty
+    std::vector<std::string> sources;  ///< of what is inside: the nodes before that it is
     Figures figures;
 };
 
@@ -129,6 +131,7 @@ struct Group {
     std::string rule, file;
     uint32_t line = 0;
     bool fused = true;                ///< false: rewritten
+    std::string open;                 ///< the fused node whose body is shown in its place
     std::vector<std::string> members; ///< names before
     std::vector<std::string> made;    ///< names after
     std::string token;

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands of operators that move elements: shapes, axes, borders, places.
+#include "app/pipeline/prove/wish_internal.h"
+
+namespace fuselage::app {
+
+namespace {
+
+/// A region of interest, which only one mode reads; scales of the image alone, or sizes.
+Wish resizeWish(OperandContext& context, size_t operand) {
+    if (operand == 0)
+        return ofExtents(
+            {1, 1 + context.choices.pick(2), context.dimension() + 1, context.dimension() + 1});
+    auto x = context.extents(0);
+    if (!x || operand > 3)
+        return {};
+    const bool hasScales = context.types.size() > 2 && context.types[2];
+    Wish wish;
+    if (operand == 3 && !hasScales) {
+        Ints sizes = *x;
+        for (size_t i = 2; i < sizes.size(); ++i)
+            sizes[i] = 1 + context.choices.pick(6);
+        wish = parameter(sizes);
+        wish.presence = Wish::Presence::Needed;
+        return wish;
+    }
+    constexpr uint32_t percentSizes = 30;
+    const bool isLeftOut = operand == 3 || (operand == 2 && context.choices.rarely(percentSizes));
+    wish.presence = isLeftOut      ? Wish::Presence::LeftOut
+                    : operand == 2 ? Wish::Presence::Needed
+                                   : Wish::Presence::Free;
+    wish.dtype = operand == 3 ? DType::Int64 : DType::Float32;
+    wish.constant = true;
+    wish.numbers.emplace();
+    for (size_t i = 0; operand == 2 && i < x->size(); ++i) {
+        // The last one leaves a small image its size, and moves what is in it.
+        constexpr double scales[] = {2, 1, 0.5, 1.5, 3, 1.2};
+        wish.numbers->push_back(i < 2 ? 1 : scales[context.choices.pick(6)]);
+    }
+    wish.extents = Extents{static_cast<int64_t>(wish.numbers->size())};
+    return wish;
+}
+
+/// The same elements under other extents.
+Extents regrouped(const Extents& extents, Choices& choices) {
+    Extents out = extents;
+    for (uint32_t steps = choices.pick(3); steps > 0 && !out.empty(); --steps) {
+        size_t at = choices.pick(static_cast<uint32_t>(out.size()));
+        if (choices.pick(2) == 0 && at + 1 < out.size()) {
+            out[at] *= out[at + 1];
+            out.erase(out.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+        } else if (at < out.size()) {
+            int64_t part = out[at] % 2 == 0 ? 2 : out[at] % 3 == 0 ? 3 : 1;
+            out[at] /= std::max<int64_t>(part, 1);
+            out.insert(out.begin() + static_cast<std::ptrdiff_t>(at), part);
+        }
+    }
+    return out;
+}
+
+/// Now and then one of them is left for the operator to find out.
+Wish shapeParameter(OperandContext& context, Extents extents) {
+    constexpr uint32_t percentOpen = 15;
+    const bool mayBeOpen = !extents.empty() && productOf(extents) > 0;
+    if (mayBeOpen && context.choices.rarely(percentOpen))
+        extents[context.choices.pick(static_cast<uint32_t>(extents.size()))] = -1;
+    return parameter(std::move(extents));
+}
+
+Wish reshapeWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0) {
+        if (!context.result)
+            return {};
+        Wish wish = ofExtents(regrouped(*context.result, context.choices));
+        wish.regroups = true;
+        return wish;
+    }
+    if (!x)
+        return parameter({-1});
+    Extents y;
+    if (context.result && productOf(*context.result) == productOf(*x)) {
+        y = *context.result;
+    } else if (context.result && !context.result->empty()) {
+        const KnownDimensions known(context.result->begin(), context.result->end());
+        y = inGroups(*x, known, context.partings, context.choices).value_or(*x);
+    } else {
+        const auto again = context.choices.pick(2) == 1
+                               ? context.partings.again(*x, context.choices)
+                               : std::nullopt;
+        y = again ? *again : regrouped(*x, context.choices);
+    }
+    context.partings.note(*x, y);
+    return shapeParameter(context, std::move(y));
+}
+
+Wish expandWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0)
+        return context.result ? ofExtents(*context.result) : Wish{};
+    if (!x)
+        return parameter({-1});
+    Extents y = context.result.value_or(broadcastOf(*x, context.choices));
+    constexpr uint32_t percentEmpty = 4;
+    if (auto one = std::find(y.begin(), y.end(), 1);
+        one != y.end() && context.choices.rarely(percentEmpty))
+        *one = 0;
+    return parameter(std::move(y));
+}
+
+Wish sliceWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x || x->empty())
+        return operand == 0 ? Wish{} : parameter({0});
+    auto rank = static_cast<uint32_t>(x->size());
+    const int64_t largest = *std::max_element(x->begin(), x->end());
+    auto oneOf = [&](std::initializer_list<int64_t> values) {
+        return parameter(
+            {values.begin()[context.choices.pick(static_cast<uint32_t>(values.size()))]});
+    };
+    switch (operand) {
+    case 1:
+        return oneOf({0, 0, 1, -1, 2, -2});
+    case 2:
+        return oneOf({largest, INT64_MAX, 1, INT64_MIN, largest - 1, -1});
+    case 3:
+        return parameter({static_cast<int64_t>(context.choices.pick(rank))});
+    default:
+        return oneOf({1, 1, -1, 2, 1, -2});
+    }
+}
+
+Wish padWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x)
+        return {};
+    if (operand == 2) {
+        Wish wish = ofExtents({});
+        wish.constant = true;
+        return wish;
+    }
+    if (operand == 3)
+        return parameter({0});
+    Ints pads(2 * x->size(), 0);
+    for (size_t i = 0; i < pads.size(); ++i) {
+        bool outer = i % x->size() < 2 && x->size() > 2;
+        const int64_t amounts[] = {0, 1, 2, -1};
+        if (!outer || context.choices.rarely(5))
+            pads[i] = amounts[context.choices.pick(4)];
+    }
+    return parameter(pads);
+}
+
+/// Places along the axis, in any order and counted from either end.
+Wish gatherWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x || x->empty())
+        return {};
+    const size_t axis = std::min(axisOf(context, x->size(), 0), x->size() - 1);
+    const auto extent = static_cast<uint32_t>(std::max<int64_t>((*x)[axis], 1));
+    Ints places(context.choices.pick(2) == 0 ? extent : 1 + context.choices.pick(3));
+    for (int64_t& place : places)
+        place = int64_t{context.choices.pick(extent)} -
+                (context.choices.rarely(20) ? int64_t{extent} : 0);
+    return parameter(places);
+}
+
+/// How often along each dimension.
+Wish tileWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x)
+        return {};
+    Ints repeats(x->size());
+    for (int64_t& each : repeats)
+        each = 1 + context.choices.pick(3);
+    return parameter(std::move(repeats));
+}
+
+/// Classes, and the two numbers that stand for no and yes.
+Wish oneHotWish(OperandContext& context, size_t operand) {
+    if (operand == 0) {
+        Wish wish;
+        wish.dtype = DType::Int64;
+        return wish;
+    }
+    if (operand == 2)
+        return ofExtents({2});
+    Wish wish = parameter({context.dimension()});
+    wish.extents = Extents{};
+    return wish;
+}
+
+/// Lengths of the sequences of a batch.
+Wish lengthsWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x || x->size() < 2)
+        return {};
+    const auto axis = [&](const char* name, int64_t usual) {
+        return static_cast<size_t>(context.node.attributes.integer(name, usual)) % x->size();
+    };
+    const auto longest = static_cast<uint32_t>(std::max<int64_t>((*x)[axis("time_axis", 0)], 1));
+    Ints lengths(static_cast<size_t>((*x)[axis("batch_axis", 1)]));
+    for (int64_t& length : lengths)
+        length = 1 + context.choices.pick(longest);
+    return parameter(std::move(lengths));
+}
+
+Wish concatWish(OperandContext& context, size_t operand) {
+    auto x = context.extents(0);
+    if (operand == 0 || !x)
+        return {};
+    Extents extents = *x;
+    size_t axis = axisOf(context, x->size(), 0);
+    if (axis < extents.size())
+        extents[axis] = context.dimension();
+    return ofExtents(extents, context.types[0]->dtype);
+}
+
+/// Blocks that go into channels, or come from them.
+Wish blockWish(OperandContext& context) {
+    const int64_t block = std::max<int64_t>(context.node.attributes.integer("blocksize", 2), 1);
+    const int64_t channels = 1 + context.choices.pick(2), rows = 1 + context.choices.pick(2),
+                  columns = 1 + context.choices.pick(3);
+    return context.node.op == Op::DepthToSpace
+               ? ofExtents({1, channels * block * block, rows, columns})
+               : ofExtents({1, channels, rows * block, columns * block});
+}
+
+Wish transposeWish(OperandContext& context) {
+    std::optional<Extents> y = context.result;
+    Ints perm = context.node.attributes.integers("perm");
+    if (!y && perm.empty())
+        return {};
+    if (!y) { // as many dimensions as it moves
+        Extents any(perm.size());
+        for (int64_t& dimension : any)
+            dimension = context.dimension();
+        return ofExtents(std::move(any));
+    }
+    if (context.regroups && !perm.empty() && y->size() != perm.size())
+        y = inGroups(*y, KnownDimensions(perm.size()), context.partings, context.choices)
+                .value_or(*y);
+    Extents x(y->size(), 1);
+    for (size_t i = 0; i < x.size(); ++i) {
+        size_t from = perm.size() == x.size() ? static_cast<size_t>(perm[i]) : x.size() - 1 - i;
+        if (from < x.size())
+            x[from] = (*y)[i];
+    }
+    return ofExtents(x);
+}
+
+} // namespace
+
+std::optional<Wish> movementWish(OperandContext& context, size_t operand) {
+    switch (context.node.op) {
+    case Op::Reshape:
+        return reshapeWish(context, operand);
+    case Op::Expand:
+        return expandWish(context, operand);
+    case Op::Slice:
+        return sliceWish(context, operand);
+    case Op::Pad:
+        return padWish(context, operand);
+    case Op::Concat:
+        return concatWish(context, operand);
+    case Op::Tile:
+        return tileWish(context, operand);
+    case Op::OneHot:
+        return oneHotWish(context, operand);
+    case Op::ReverseSequence:
+        return lengthsWish(context, operand);
+    case Op::Transpose:
+        return transposeWish(context);
+    case Op::Gather:
+        return gatherWish(context, operand);
+    case Op::Resize:
+        return resizeWish(context, operand);
+    case Op::DepthToSpace:
+    case Op::SpaceToDepth:
+        return blockWish(context);
+    default:
+        return std::nullopt;
+    }
+}
+
+} // namespace fuselage::app
