@@ -7,6 +7,7 @@
 #include "app/studio/shell/appearance.h"
 #include "app/studio/shell/main_window.h"
 #include "app/studio/shell/options_dialog.h"
+#include "app/studio/workbench/drawn_icon.h"
 
 #include <QApplication>
 #include <QCommandLineParser>
@@ -71,6 +72,8 @@ int main(int argc, char** argv) {
     QApplication::setApplicationDisplayName("Fuselage Studio");
     QApplication::setApplicationVersion(FUSELAGE_VERSION);
     QApplication::setOrganizationName("fuselage");
+    QGuiApplication::setDesktopFileName("fuselage-studio"); // Wayland finds the icon by it
+    QApplication::setWindowIcon(fuselage::studio::programIcon());
     QCommandLineParser parser;
     parser.setApplicationDescription(
         "See an ONNX model before and after operator fusion, and change the rules while looking.");

@@ -24,7 +24,7 @@ ExportDialog::ExportDialog(const QList<QPair<QString, QString>>& tables, const Q
             {exportFormats()[i].title, exportFormats()[i].ending, static_cast<int>(i), {}});
     for (const auto& [id, title] : tables)
         for (const char* ending : {".csv", ".md"})
-            m_choices.push_back({tr("table %1 as shown, %2").arg(title, ending),
+            m_choices.push_back({titled(tr("Table %1 as shown").arg(title), ending),
                                  QStringLiteral(".%1%2").arg(id, ending), -1, id});
     for (const ExportChoice& choice : m_choices)
         m_list->addItem(choice.title);

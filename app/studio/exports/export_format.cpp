@@ -12,12 +12,13 @@
 #include <QImage>
 #include <QPageSize>
 #include <QPdfWriter>
+#include <algorithm>
+#include <cmath>
 
 namespace fuselage::studio {
 
 namespace {
 
-constexpr double mostPixels = 16'000;
 constexpr double pictureScale = 2;
 /// A page of PDF is 200 inches at most; a logical pixel is a point.
 constexpr double mostPoints = 14'400;
@@ -76,38 +77,50 @@ std::vector<ExportFormat> makeFormats() {
     using Source = const ExportSource&;
     using Path = const QString&;
     std::vector<ExportFormat> out = {
-        {".before.svg", QObject::tr("drawing before fusion, SVG"),
+        {".before.svg", QObject::tr("Graph before fusion, drawing"),
          [](Source s, Path path) { return writeSvg(s, path, scene::Before); }},
-        {".after.svg", QObject::tr("drawing after fusion, SVG"),
+        {".after.svg", QObject::tr("Graph after fusion, drawing"),
          [](Source s, Path path) { return writeSvg(s, path, scene::After); }},
-        {".before.png", QObject::tr("drawing before fusion, PNG"),
+        {".before.png", QObject::tr("Graph before fusion, picture"),
          [](Source s, Path path) { return writePng(s, path, scene::Before); }},
-        {".after.png", QObject::tr("drawing after fusion, PNG"),
+        {".after.png", QObject::tr("Graph after fusion, picture"),
          [](Source s, Path path) { return writePng(s, path, scene::After); }},
-        {".before.pdf", QObject::tr("drawing before fusion, PDF"),
+        {".before.pdf", QObject::tr("Graph before fusion, page"),
          [](Source s, Path path) { return writePdf(s, path, scene::Before); }},
-        {".after.pdf", QObject::tr("drawing after fusion, PDF"),
+        {".after.pdf", QObject::tr("Graph after fusion, page"),
          [](Source s, Path path) { return writePdf(s, path, scene::After); }},
-        {".fuseplan", QObject::tr("matches that are applied, for --plan"),
+        {".fuseplan", QObject::tr("Matches that are applied, for fuselage --plan"),
          [](Source s, Path path) {
              const app::FusePlan plan = app::planOf(
                  s.snapshot->model->graph, s.snapshot->analysis.trace, s.snapshot->precision);
              return writeFile(app::planText(plan), path.toStdString());
          }},
-        {".onnx", QObject::tr("fused model, ONNX"),
+        {".onnx", QObject::tr("Fused model"),
          [](Source s, Path path) {
              return model_io::save(*s.snapshot->analysis.fused, path.toStdString());
          }},
     };
     for (const app::ReportFormat& format : app::reportFormats())
-        out.push_back({format.ending, QObject::tr("report, %1").arg(format.ending),
+        out.push_back({format.ending, QObject::tr(format.title),
                        [render = format.render](Source s, Path path) {
                            return writeFile(render(*s.report), path.toStdString());
                        }});
+    for (ExportFormat& format : out)
+        format.title = titled(format.title, format.ending);
     return out;
 }
 
 } // namespace
+
+double mostPictureScale(const QSizeF& size) {
+    constexpr double side = 16'000, pixels = 120e6;
+    return std::min(side / std::max(size.width(), size.height()),
+                    std::sqrt(pixels / (size.width() * size.height())));
+}
+
+QString titled(const QString& title, const QString& ending) {
+    return QStringLiteral("%1 (%2)").arg(title, ending);
+}
 
 const std::vector<ExportFormat>& exportFormats() {
     static const std::vector<ExportFormat> all = makeFormats();
@@ -127,14 +140,14 @@ QImage pictureOf(const Drawing& drawing, scene::Side side, const PaintStyle& sty
                  const QPalette& palette, double scale) {
     QRectF area = areaOf(drawing);
     // A picture of a huge graph is made smaller rather than refused.
-    scale = std::min(scale, mostPixels / std::max(area.width(), area.height()));
+    scale = std::min(scale, mostPictureScale(area.size()));
     QImage image((area.size() * scale).toSize().expandedTo({1, 1}), QImage::Format_RGB32);
     Colours colours(palette);
     image.fill(colours["background"]);
     QPainter painter(&image);
     painter.scale(scale, scale);
     painter.translate(-area.topLeft());
-    paintScene(painter, drawing, side, area, std::max(scale, 0.6), colours, style);
+    paintScene(painter, drawing, side, area, std::clamp(scale, 0.6, 1.0), colours, style);
     return image;
 }
 

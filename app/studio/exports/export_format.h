@@ -22,7 +22,7 @@ struct ExportSource {
 
 struct ExportFormat {
     QString ending; ///< of file names: ".after.svg"
-    QString title;
+    QString title;  ///< as a person says it; where files can be mixed up with the ending
     std::function<Result<void>(const ExportSource& source, const QString& path)> write;
 };
 
@@ -32,7 +32,14 @@ const std::vector<ExportFormat>& exportFormats();
 /// The one with the longest ending that the path has; null when there is none.
 const ExportFormat* exportFormatOf(const QString& path);
 
-/// One side as a picture, no side longer than 16,000 pixels.
+/// The largest scale of a picture that programs open: no side above 16,000 pixels, 120 million in
+/// all.
+double mostPictureScale(const QSizeF& size);
+
+/// "Report (.html)": a title and what files of it end in.
+QString titled(const QString& title, const QString& ending);
+
+/// One side as a picture, made smaller where it would be larger than that.
 QImage pictureOf(const Drawing& drawing, scene::Side side, const PaintStyle& style,
                  const QPalette& palette, double scale);
 

@@ -8,8 +8,11 @@
 #include "app/studio/workbench/file_dialogs.h"
 #include "core/support/file.h"
 
+#include <QClipboard>
 #include <QDockWidget>
 #include <QFileInfo>
+#include <QGuiApplication>
+#include <QRegularExpression>
 #include <QStatusBar>
 
 namespace fuselage::studio {
@@ -24,10 +27,11 @@ Exporter::Exporter(Workbench& workbench, CanvasPair& canvases, QMainWindow& wind
 void Exporter::ask() {
     if (!m_workbench.session.snapshot())
         return m_window.statusBar()->showMessage(tr("open a model first: Ctrl+O"), 5000);
+    static const QRegularExpression count(QStringLiteral(" \\(\\d+\\)$")); // "Problems (3)"
     QList<QPair<QString, QString>> tables;
     for (QDockWidget* dock : m_window.findChildren<QDockWidget*>())
         if (qobject_cast<TablePanel*>(dock->widget()))
-            tables.append({dock->objectName(), dock->windowTitle()});
+            tables.append({dock->objectName(), dock->windowTitle().remove(count)});
     auto* dialog = new ExportDialog(tables, m_workbench.measurements.command(), &m_window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &QDialog::accepted, this, [this, dialog] { askWhere(dialog->choice()); });
@@ -83,6 +87,27 @@ bool Exporter::writePicture(const PictureChoice& choice, const QString& path) {
     return true;
 }
 
+bool Exporter::copyPicture(const PictureChoice& choice) {
+    const std::optional<ExportSource> from = source();
+    if (!from)
+        return false;
+    m_workbench.session.removeProblems(QStringLiteral("save."));
+    m_lane.start([this, choice, from](Progress&) -> JobLane::Delivery {
+        auto made = makePicture(choice, *from);
+        return [this, made = std::move(made)] {
+            if (!made)
+                return m_workbench.session.addProblem(problemOf(made.error(), {}));
+            QGuiApplication::clipboard()->setImage(*made);
+            m_window.statusBar()->showMessage(tr("the picture is on the clipboard: %1 x %2")
+                                                  .arg(made->width())
+                                                  .arg(made->height()),
+                                              5000);
+            Q_EMIT copied();
+        };
+    });
+    return true;
+}
+
 void Exporter::askPicture() {
     if (!source())
         return m_window.statusBar()->showMessage(tr("open a model first: Ctrl+O"), 5000);
@@ -100,6 +125,8 @@ void Exporter::askPicture() {
     auto* dialog =
         new PictureDialog(m_canvases.canvas(scene::Before).drawing(), views, focused, &m_window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &PictureDialog::copyWanted, this,
+            [this, dialog] { copyPicture(dialog->choice()); });
     connect(dialog, &QDialog::accepted, this, [this, dialog] {
         const PictureChoice choice = dialog->choice();
         const QString ending = choice.svg ? QStringLiteral(".svg") : QStringLiteral(".png");

@@ -32,6 +32,9 @@ public:
     /// Under this very name. False: nothing is open.
     bool writePicture(const PictureChoice& choice, const QString& path);
 
+    /// To the clipboard. False: nothing is open.
+    bool copyPicture(const PictureChoice& choice);
+
     /// Rows of the panel's table as shown.
     bool writeTable(const QString& panel, const QString& path);
 
@@ -39,6 +42,7 @@ public:
 
 Q_SIGNALS:
     void written(const QString& path);
+    void copied();
 
 private:
     std::optional<ExportSource> source() const;

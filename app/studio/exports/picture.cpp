@@ -12,8 +12,6 @@ namespace fuselage::studio {
 
 namespace {
 
-constexpr double mostPictureSide = 16'000, mostPicturePixels = 120e6;
-
 /// Pixels of a unit of the scene.
 double zoomOf(const PictureChoice& choice) {
     return choice.whole ? choice.scale : choice.view.zoom * choice.scale;
@@ -29,10 +27,11 @@ QImage paint(const PictureChoice& choice, const ExportSource& source) {
     QPainter painter(&image);
     painter.scale(zoomOf(choice), zoomOf(choice));
     painter.translate(-area.topLeft());
-    // A view looks as on the screen; of the whole graph everything can be read.
+    // A view looks as on the screen; of the whole graph everything can be read, and its lines grow
+    // with it.
     constexpr double readable = 0.6;
     paintScene(painter, *source.drawing, choice.side, area,
-               choice.whole ? std::max(choice.scale, readable) : choice.view.zoom, colours,
+               choice.whole ? std::clamp(choice.scale, readable, 1.0) : choice.view.zoom, colours,
                choice.side == scene::Before ? source.before : source.after);
     return image;
 }
@@ -59,9 +58,7 @@ QSize sizeOf(const PictureChoice& choice, const Drawing& drawing) {
 double mostScale(const PictureChoice& choice, const Drawing& drawing) {
     PictureChoice one = choice;
     one.scale = 1;
-    const QSizeF size = areaOf(one, drawing).size() * zoomOf(one);
-    return std::min(mostPictureSide / std::max(size.width(), size.height()),
-                    std::sqrt(mostPicturePixels / (size.width() * size.height())));
+    return mostPictureScale(areaOf(one, drawing).size() * zoomOf(one));
 }
 
 PaintStyle withoutSelection(PaintStyle style) {
@@ -69,6 +66,17 @@ PaintStyle withoutSelection(PaintStyle style) {
     style.faded.clear();
     style.hits.clear();
     return style;
+}
+
+Result<QImage> makePicture(const PictureChoice& choice, const ExportSource& source) {
+    if (choice.scale > mostScale(choice, *source.drawing) * 1.001)
+        return failure("save.picture", "the picture would be too large for other programs", {},
+                       "choose a smaller scale, or SVG");
+    QImage image = paint(choice, source);
+    if (image.isNull())
+        return failure("save.picture", "there is no memory for the picture", {},
+                       "choose a smaller scale, or SVG");
+    return image;
 }
 
 Result<void> writePicture(const PictureChoice& choice, const ExportSource& source,
@@ -81,13 +89,12 @@ Result<void> writePicture(const PictureChoice& choice, const ExportSource& sourc
                                           zoomOf(choice)),
                          where);
     }
-    if (choice.scale > mostScale(choice, *source.drawing) * 1.001)
-        return failure("save.picture", "the picture would be too large for other programs", where,
-                       "choose a smaller scale, or SVG");
-    const QImage image = paint(choice, source);
+    const Result<QImage> image = makePicture(choice, source);
+    if (!image)
+        return failure(image.error());
     QByteArray bytes;
     QBuffer buffer(&bytes);
-    if (image.isNull() || !image.save(&buffer, "PNG"))
+    if (!image->save(&buffer, "PNG"))
         return failure("save.picture", "there is no memory for the picture", where,
                        "choose a smaller scale, or SVG");
     return writeFile(std::string_view(bytes.constData(), static_cast<size_t>(bytes.size())), where);

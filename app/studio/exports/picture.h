@@ -23,13 +23,16 @@ QRectF areaOf(const PictureChoice& choice, const Drawing& drawing);
 /// Pixels; of an SVG its nominal size.
 QSize sizeOf(const PictureChoice& choice, const Drawing& drawing);
 
-/// The largest scale whose PNG programs open: no side above 16,000 pixels, 120 million in all.
+/// The largest scale whose PNG programs open.
 double mostScale(const PictureChoice& choice, const Drawing& drawing);
 
 /// As it is on the screen, but for what only says where somebody looks.
 PaintStyle withoutSelection(PaintStyle style);
 
-/// Errors: "save.picture" (too large, or no memory), those of writeFile.
+/// Errors: "save.picture": too large, or no memory.
+Result<QImage> makePicture(const PictureChoice& choice, const ExportSource& source);
+
+/// Errors: those of makePicture and writeFile.
 Result<void> writePicture(const PictureChoice& choice, const ExportSource& source,
                           const QString& path);
 

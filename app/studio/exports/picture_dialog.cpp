@@ -28,6 +28,10 @@ PictureDialog::PictureDialog(DrawingPtr drawing, const PictureChoice (&views)[2]
     m_size->setWordWrap(true);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Save | QDialogButtonBox::Close, this);
     m_save = buttons->button(QDialogButtonBox::Save);
+    m_copy = buttons->addButton(tr("Copy"), QDialogButtonBox::ActionRole);
+    m_copy->setObjectName("copyPicture");
+    m_copy->setToolTip(tr("the picture goes to the clipboard, as pixels"));
+    connect(m_copy, &QPushButton::clicked, this, &PictureDialog::copyWanted);
     auto* form = new QFormLayout(this);
     form->addRow(tr("Side"), m_side);
     form->addRow(tr("Part"), m_what);
@@ -63,6 +67,7 @@ void PictureDialog::showSize() {
                    .arg(std::floor(most * 100) / 100);
     m_size->setText(text);
     m_save->setEnabled(fits);
+    m_copy->setEnabled(now.scale <= most * 1.001); // pixels, whatever a file would be
 }
 
 } // namespace fuselage::studio

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form "Export picture": side, view or whole graph, format and scale, with the size that comes
-// of it. Writes nothing.
+// of it; to a file or to the clipboard. Writes nothing.
 #pragma once
 
 #include "app/studio/exports/picture.h"
@@ -23,6 +23,9 @@ public:
 
     PictureChoice choice() const;
 
+Q_SIGNALS:
+    void copyWanted(); ///< to the clipboard; the form stays
+
 private:
     void showSize();
 
@@ -31,7 +34,7 @@ private:
     QComboBox *m_side, *m_what, *m_format;
     QDoubleSpinBox* m_scale;
     QLabel* m_size;
-    QPushButton* m_save;
+    QPushButton *m_save, *m_copy;
 };
 
 } // namespace fuselage::studio

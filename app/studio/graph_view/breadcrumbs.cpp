@@ -67,21 +67,25 @@ void Breadcrumbs::update() {
             at = scene.boxes[b].container;
     if (at == none)
         at = drawing->hits(m_canvas.side()).containerAt({seen.center().x(), seen.center().y()});
+    const auto isStop = [&](const scene::Container& container) { // a fused node that is open, too
+        return container.kind != scene::Container::Kind::Group ||
+               (!container.collapsed && !scene.groups[container.group].open.empty());
+    };
     for (; at != none; at = scene.containers[at].parent)
-        if (scene.containers[at].kind != scene::Container::Kind::Group)
+        if (isStop(scene.containers[at]))
             m_containers.insert(m_containers.begin(), at);
     QString html = QStringLiteral("<a href=\"model\">%1</a>").arg(tr("model"));
     for (uint32_t container : m_containers) {
-        const QString label = QString::fromStdString(scene.containers[container].label);
+        const scene::Container& stop = scene.containers[container];
+        QString label = QString::fromStdString(stop.label);
+        if (stop.group != none)
+            label += ' ' + QString::fromStdString(scene.groups[stop.group].rule);
         m_path << label;
         html +=
             QStringLiteral(" › <a href=\"%1\">%2</a>").arg(container).arg(label.toHtmlEscaped());
     }
     setText(html);
-    const bool nested = std::any_of(
-        scene.containers.begin(), scene.containers.end(),
-        [](const scene::Container& c) { return c.kind != scene::Container::Kind::Group; });
-    setVisible(nested);
+    setVisible(std::any_of(scene.containers.begin(), scene.containers.end(), isStop));
 }
 
 } // namespace fuselage::studio

@@ -62,10 +62,10 @@ void Canvas::setViewport(const Viewport& viewport) {
     Viewport wanted = viewport;
     wanted.zoom = std::clamp(wanted.zoom, leastZoom, mostZoom);
     wanted.centre = bounded(wanted.centre, wanted.zoom);
+    m_fitted = true;
     if (wanted == m_viewport)
         return;
     m_viewport = wanted;
-    m_fitted = true;
     update();
     Q_EMIT viewportChanged(m_viewport);
 }
@@ -342,13 +342,35 @@ void Canvas::mouseDoubleClickEvent(QMouseEvent* event) {
     QPointF at = toScene(event->position());
     const scene::HitIndex& hits = m_drawing->hits(m_side);
     const scene::Scene& scene = m_drawing->scene();
-    uint32_t container = none;
+    QString id;
     if (uint32_t box = hits.boxAt({at.x(), at.y()}); box == none)
-        container = hits.containerAt({at.x(), at.y()});
-    else if (scene.boxes[box].kind == Box::Kind::Collapsed)
-        container = scene.boxes[box].container;
-    if (container != none)
-        Q_EMIT toggled(QString::fromStdString(scene.containers[container].id));
+        id = toggleOf(hits.containerAt({at.x(), at.y()}));
+    else if (scene.boxes[box].kind == Box::Kind::Collapsed ||
+             scene.boxes[box].kind == Box::Kind::Fused || !scene.boxes[box].inside.empty())
+        id = toggleAt(box);
+    if (!id.isEmpty())
+        Q_EMIT toggled(id);
+}
+
+/// A frame around what is in a fused node stands for that node.
+QString Canvas::toggleOf(uint32_t container) const {
+    const scene::Scene& scene = m_drawing->scene();
+    if (container == none)
+        return {};
+    const scene::Container& it = scene.containers[container];
+    const bool open = it.group != none && !it.collapsed && !scene.groups[it.group].open.empty();
+    return QString::fromStdString(open ? "n:" + scene.groups[it.group].open : it.id);
+}
+
+QString Canvas::toggleAt(uint32_t box) const {
+    if (!m_drawing || box == none)
+        return {};
+    const Box& it = m_drawing->scene().boxes[box];
+    if (it.kind == Box::Kind::Fused)
+        return QString::fromStdString(it.id);
+    if (!it.inside.empty())
+        return QString::fromStdString("n:" + it.inside);
+    return toggleOf(it.container);
 }
 
 void Canvas::wheelEvent(QWheelEvent* event) {

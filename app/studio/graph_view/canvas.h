@@ -55,6 +55,9 @@ public:
     enum class Way { Maker, Reader, Left, Right };
     void walk(Way way);
 
+    /// What opens or shuts there: of a box itself or what is around it; empty: nothing.
+    QString toggleAt(uint32_t box) const;
+
     QPointF toScene(const QPointF& position) const;
     QRectF visibleArea() const;
 
@@ -62,8 +65,8 @@ Q_SIGNALS:
     void viewportChanged(const Viewport& viewport);
     /// Boxes that a person picked; none: the background was clicked.
     void picked(const std::vector<uint32_t>& boxes);
-    /// A container to open or shut.
-    void toggled(const QString& container);
+    /// A container ("c:...") or fused node ("n:NAME") to open or shut.
+    void toggled(const QString& id);
     /// A menu is wanted, for the box under the pointer, or for what is selected.
     void menuWanted(const QPoint& globalPosition);
 
@@ -84,6 +87,7 @@ private:
     QPointF bounded(QPointF centre, double zoom) const;
     void paintSkeleton(QPainter& painter, const Colours& colours) const;
     uint32_t firstBox() const;
+    QString toggleOf(uint32_t container) const;
     void zoomAround(const QPointF& position, double factor);
     QString tip(const QPointF& position) const;
 

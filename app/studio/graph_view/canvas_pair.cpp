@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/graph_view/canvas_pair.h"
 
+#include "app/pipeline/opened.h"
 #include "app/report/report_scene.h"
 #include "app/studio/graph_view/canvas_access.h"
 #include "app/studio/graph_view/overlay.h"
 #include "app/studio/graph_view/pair_style.h"
+#include "app/studio/graph_view/same_place.h"
 #include "app/studio/session/dispose.h"
 #include "app/studio/workbench/undo.h"
 
-#include <QMenu>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -17,6 +18,8 @@ namespace fuselage::studio {
 namespace {
 
 constexpr scene::Side sides[] = {scene::Before, scene::After};
+
+constexpr std::string_view fusedPrefix = "n:"; ///< of ids of nodes; those of containers: "c:"
 
 /// One line of coloured squares with what they stand for.
 QString keyText(const std::vector<OverlayKey>& keys) {
@@ -37,14 +40,43 @@ struct MadeDrawing {
     QString trouble;
 };
 
-MadeDrawing makeDrawing(const app::Report& report, scene::Options options,
-                        const std::optional<DotOptions>& dot, Progress& progress) {
+/// Names of fused nodes are counted anew when rules change; the first node that one took stays.
+const std::string& lastingName(const app::GraphNodeReport& node) {
+    return node.sources.empty() ? node.name : node.sources.front();
+}
+
+/// The side with what is in fused nodes that are open; nothing is copied while none is.
+struct OpenSide {
+    std::optional<app::GraphReport> own;
+    const app::GraphReport& graph;
+
+    OpenSide(const app::GraphReport& shown, const Graph* of, const std::set<std::string>& open)
+        : own(of && !open.empty() ? std::optional(app::withBodies(shown, *of, open))
+                                  : std::nullopt),
+          graph(own ? *own : shown) {}
+};
+
+MadeDrawing makeDrawing(const app::Report& report, const SnapshotPtr& snapshot,
+                        scene::Options options, const std::optional<DotOptions>& dot,
+                        Progress& progress) {
     scene::SideFigures figures = app::figuresOf(report);
+    std::set<std::string> open;
+    for (const std::string& id : options.expanded)
+        if (id.starts_with(fusedPrefix))
+            open.insert(id.substr(fusedPrefix.size()));
+    if (!open.empty())
+        for (const app::SideReport* side : {&report.before, &report.after})
+            for (const app::GraphNodeReport& node : side->graph.nodes)
+                if (node.fused && open.contains(lastingName(node)))
+                    open.insert(node.name);
+    const OpenSide before(report.before.graph,
+                          snapshot ? snapshot->analysis.before.graph.get() : nullptr, open);
+    const OpenSide after(report.after.graph,
+                         snapshot ? snapshot->analysis.after.graph.get() : nullptr, open);
     std::optional<DotLayout> engine;
     if (dot)
         options.engine = &engine.emplace(*dot);
-    auto scene =
-        scene::build({report.before.graph, report.after.graph, figures}, options, progress);
+    auto scene = scene::build({before.graph, after.graph, figures}, options, progress);
     if (!scene)
         return {};
     return {DrawingPtr(new Drawing(std::move(*scene)), disposeLater<const Drawing>),
@@ -56,10 +88,9 @@ MadeDrawing makeDrawing(const app::Report& report, scene::Options options,
 CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
     : QWidget(parent), m_workbench(workbench), m_splitter(new QSplitter(Qt::Horizontal, this)),
       m_before(new Canvas(scene::Before, this)), m_after(new Canvas(scene::After, this)),
-      m_mapBefore(new Minimap(*m_before)), m_mapAfter(new Minimap(*m_after)),
       m_titleBefore(new QLabel(this)), m_titleAfter(new QLabel(this)), m_key(new QLabel(this)) {
-    m_splitter->addWidget(makePane(m_before, m_titleBefore));
-    m_splitter->addWidget(makePane(m_after, m_titleAfter));
+    m_splitter->addWidget(makePane(m_before, m_mapBefore, m_titleBefore));
+    m_splitter->addWidget(makePane(m_after, m_mapAfter, m_titleAfter));
     m_splitter->setChildrenCollapsible(false);
     m_key->setAccessibleName(tr("key of the overlay's colours"));
     m_key->setWordWrap(true);
@@ -85,7 +116,17 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
     connect(&workbench.session, &Session::staleChanged, this, &CanvasPair::showTitles);
     connect(&workbench.session, &Session::progressed, this, [this](const QString& stage) {
         for (scene::Side side : sides)
-            canvas(side).setWaiting(tr("opening: %1 ...").arg(stage));
+            canvas(side).setWaiting(
+                (m_workbench.session.previewing() ? tr("analysing: %1 ...") : tr("opening: %1 ..."))
+                    .arg(stage));
+    });
+    connect(&workbench.session, &Session::busyChanged, this, [this](bool busy) {
+        const bool preview = m_workbench.session.previewing();
+        if (busy || preview)
+            for (scene::Side side : sides)
+                canvas(side).setWaiting(!busy     ? tr("not analysed: it was cancelled")
+                                        : preview ? tr("analysing ...")
+                                                  : tr("opening ..."));
     });
     connect(&workbench.selection, &SelectionHub::changed, this, &CanvasPair::showSelection);
     connect(&workbench.marks, &MarkBoard::changed, this, &CanvasPair::showSelection);
@@ -95,149 +136,83 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
     showTitles();
 }
 
-QWidget* CanvasPair::makePane(Canvas* canvas, QLabel* title) {
+QWidget* CanvasPair::makePane(Canvas* canvas, Minimap*& map, QLabel* title) {
     auto* pane = new QWidget(this);
+    map = new Minimap(*canvas, pane);
     auto* layout = new QVBoxLayout(pane);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
     title->setContentsMargins(6, 3, 6, 3);
     layout->addWidget(title);
-    layout->addWidget(canvas, 1);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(0);
+    row->addWidget(canvas, 1);
+    row->addWidget(map);
+    layout->addLayout(row, 1);
     return pane;
-}
-
-void CanvasPair::addCommands() {
-    CommandTable& table = m_workbench.commands;
-    auto add = [&](const char* id, const QString& title, const char* keys, auto run) {
-        table.add({id, "View", title, QKeySequence::listFromString(keys), KeyScope::Canvas}, run);
-    };
-    add("view.fit", tr("Fit all"), "Space", [this] { active().fitAll(); });
-    add("view.fitSelection", tr("Fit selection"), "F", [this] { active().fitSelection(); });
-    add("view.zoomIn", tr("Zoom in"), "+; =", [this] { active().zoomBy(1.25); });
-    add("view.zoomOut", tr("Zoom out"), "-", [this] { active().zoomBy(0.8); });
-    add("view.tunnels", tr("Draw tunnels as curves"), "T", [this] {
-        m_allTunnels = !m_allTunnels;
-        showSelection();
-    });
-    add("view.pairs", tr("Quantisation pairs as badges or as boxes"), "Q",
-        [this] { setPairsAsBadges(!m_pairsAsBadges); });
-    add("view.columns", tr("Deep graphs in columns"), "C", [this] { setInColumns(!m_inColumns); });
-    add("view.details", tr("Attributes and weights in the boxes"), "D",
-        [this] { switchBool(&CanvasPair::m_details, !m_details, tr("attributes in the boxes")); });
-    add("view.around", tr("Go to the block around"), "U", [this] { m_crumbs->goOut(); });
-    add("view.reveal", tr("Open the blocks around the selection"), "O", [this] { reveal(); });
-    add("view.dot", tr("Lay out by dot"), "", [this] {
-        m_untouched = m_before->viewport();
-        refine();
-    });
-    table.add({"view.split", "View", tr("One side or both"), {QKeySequence("Ctrl+\\")}}, [this] {
-        setSplit(!m_splitter->widget(0)->isVisible() || !m_splitter->widget(1)->isVisible());
-    });
-    for (const OverlayRow& row : overlays())
-        add(("view.overlay." + std::string(row.id)).c_str(), tr(row.title), row.key,
-            [this, id = QString(row.id)] { setOverlay(id); });
-    add("walk.maker", tr("Go to a producer"), "Up", [this] { walk(Canvas::Way::Maker); });
-    add("walk.reader", tr("Go to a consumer"), "Down", [this] { walk(Canvas::Way::Reader); });
-    add("walk.left", tr("Go left"), "Left", [this] { walk(Canvas::Way::Left); });
-    add("walk.right", tr("Go right"), "Right", [this] { walk(Canvas::Way::Right); });
-    add("walk.open", tr("Open or shut the block"), "Return; Enter; Backspace", [this] {
-        const DrawingPtr& drawing = active().drawing();
-        uint32_t box = active().current();
-        if (drawing && box != scene::none && drawing->scene().boxes[box].container != scene::none)
-            toggle(QString::fromStdString(
-                drawing->scene().containers[drawing->scene().boxes[box].container].id));
-    });
-}
-
-void CanvasPair::adoptCommands() {
-    for (const CommandTable::Entry& entry : m_workbench.commands.all())
-        if (entry.row.scope == KeyScope::Canvas)
-            for (scene::Side side : sides)
-                canvas(side).addAction(entry.action);
-}
-
-Canvas& CanvasPair::active() {
-    return m_after->hasFocus() ? *m_after : *m_before;
-}
-
-/// What can be done with what is selected, and with the view.
-void CanvasPair::showMenu(const QPoint& globalPosition) {
-    auto* menu = new QMenu(this);
-    menu->setObjectName("canvasMenu");
-    menu->setAttribute(Qt::WA_DeleteOnClose);
-    const char* const ids[] = {"view.fitSelection",
-                               "walk.open",
-                               "view.around",
-                               "edit.copyNames",
-                               "",
-                               "match.disable",
-                               "match.trial",
-                               "editor.derive",
-                               "find.similar",
-                               "editor.generalise",
-                               "miss.next",
-                               "",
-                               "run.measure",
-                               "run.errors",
-                               "",
-                               "view.fit",
-                               "view.pairs",
-                               "find.node"};
-    for (const char* id : ids)
-        if (*id == 0)
-            menu->addSeparator();
-        else if (QAction* action = m_workbench.commands.find(id))
-            menu->addAction(action);
-    menu->popup(globalPosition);
-}
-
-void CanvasPair::walk(Canvas::Way way) {
-    active().walk(way);
 }
 
 void CanvasPair::redraw() {
     const Session& session = m_workbench.session;
     if (!session.report())
         return;
-    if (m_model.lock() != session.modelId()) {
+    // While a model is analysed for the first time, the report is of the one before.
+    const std::shared_ptr<const void> id =
+        session.sketch() ? session.modelId() : session.snapshot()->model;
+    const QString path = id == session.modelId() ? session.modelPath() : m_path;
+    if (path != m_path) {
         m_expanded.clear();
         m_collapsed.clear();
         m_ruleOrder.clear();
         m_refined = false;
-        if (m_before->drawing() && m_wantedFor != session.modelPath())
+        if (m_before->drawing() && m_wantedFor != path)
             m_wanted.reset(); // it was of the model before
     }
     m_refining.cancel();
     // What dot has placed stays by dot: finished containers come from its cache.
     auto dot = m_refined ? std::optional(m_dot) : std::nullopt;
-    m_lane.start([this, id = session.modelId(), report = session.sharedReport(), dot,
-                  options = sceneOptions()](Progress& progress) -> JobLane::Delivery {
-        auto made = makeDrawing(*report, options, dot, progress);
+    m_lane.start([this, id, path, report = session.sharedReport(), snapshot = session.snapshot(),
+                  dot, options = sceneOptions()](Progress& progress) -> JobLane::Delivery {
+        auto made = makeDrawing(*report, snapshot, options, dot, progress);
         if (!made.drawing) // cancelled: a newer drawing is on its way
             return {};
-        return [this, made, id] {
-            bool otherModel = m_model.lock() != id;
-            m_model = id;
-            show(made.drawing);
-            if (otherModel)
-                showFirst();
+        return [this, made, id, path] {
+            showOf(path, id, made.drawing);
             if (!m_revealing.isEmpty() && !openAround(m_revealing))
                 m_before->fitSelection();
             if (m_refined)
                 showTrouble(made.trouble);
-            else if (m_dotEnabled && m_before->viewport() == m_untouched)
+            else if (m_dotEnabled && m_before->viewport() == m_untouched &&
+                     !m_workbench.session.previewing())
                 refine();
         };
     });
+}
+
+/// Another file begins at its start. Loaded again, or with other dimensions, what is in the middle
+/// stays there.
+void CanvasPair::showOf(const QString& path, const std::shared_ptr<const void>& id,
+                        const DrawingPtr& drawing) {
+    const bool other = path != m_path, again = !other && m_model.lock() != id;
+    const bool moved = !(m_before->viewport() == m_untouched);
+    const DrawingPtr earlier = m_before->drawing();
+    m_path = path;
+    m_model = id;
+    show(drawing);
+    if (other || (again && !moved))
+        showFirst();
+    else if (again && earlier)
+        m_before->setViewport(samePlace(*earlier, *drawing, m_before->viewport()));
 }
 
 /// The same drawing by dot, in another process; shown when nobody has moved meanwhile.
 void CanvasPair::refine() {
     if (!m_dotEnabled || !m_workbench.session.report())
         return;
-    m_refining.start([this, report = m_workbench.session.sharedReport(), dot = m_dot,
+    m_refining.start([this, report = m_workbench.session.sharedReport(),
+                      snapshot = m_workbench.session.snapshot(), dot = m_dot,
                       options = sceneOptions()](Progress& progress) -> JobLane::Delivery {
-        auto made = makeDrawing(*report, options, dot, progress);
+        auto made = makeDrawing(*report, snapshot, options, dot, progress);
         if (!made.drawing)
             return {};
         return [this, made] {
@@ -258,7 +233,7 @@ void CanvasPair::showFirst() {
     else
         m_before->showStart();
     m_untouched = m_before->viewport();
-    if (m_refined || !m_dotEnabled)
+    if ((m_refined || !m_dotEnabled) && !m_workbench.session.previewing())
         m_wanted.reset();
 }
 
@@ -293,6 +268,12 @@ void CanvasPair::setDot(const DotOptions& options, bool enabled) {
     m_refined = m_refined && enabled;
 }
 
+void CanvasPair::setMap(bool map) {
+    m_map = map;
+    m_mapBefore->setWanted(map);
+    m_mapAfter->setWanted(map);
+}
+
 void CanvasPair::setSplit(bool split) {
     QWidget* hidden = m_splitter->widget(m_after->hasFocus() ? 0 : 1);
     for (int pane = 0; pane < m_splitter->count(); ++pane)
@@ -300,8 +281,10 @@ void CanvasPair::setSplit(bool split) {
 }
 
 void CanvasPair::show(const DrawingPtr& drawing) {
-    for (scene::Side side : sides)
-        canvas(side).setDrawing(drawing);
+    m_before->setDrawing(drawing);
+    const bool both = !m_workbench.session.previewing();
+    m_after->setDrawing(both ? drawing : nullptr);
+    m_after->setViewport(m_before->viewport());
     for (const scene::LegendRow& row : drawing->scene().legend)
         if (std::find(m_ruleOrder.begin(), m_ruleOrder.end(), row.rule) == m_ruleOrder.end())
             m_ruleOrder.push_back(row.rule);
@@ -372,18 +355,20 @@ void CanvasPair::showSelection() {
     for (scene::Side side : sides) {
         const DrawingPtr& drawing = canvas(side).drawing();
         if (!drawing)
-            return;
+            continue;
         size_t count = drawing->scene().boxes.size();
         PaintStyle style;
         style.allTunnels = m_allTunnels;
         style.selected.assign(count, 0);
         const QStringList& nodes = side == scene::Before ? selection.before : selection.after;
-        uint32_t first = scene::none;
         for (const QString& node : nodes)
-            if (uint32_t box = drawing->boxOf(side, node); box != scene::none) {
+            if (uint32_t box = drawing->boxOf(side, node); box != scene::none)
                 style.selected[box] = 1;
-                first = std::min(first, box);
-            }
+        selectInner(*drawing, side, selection, style.selected);
+        const auto chosen = std::find(style.selected.begin(), style.selected.end(), 1);
+        const auto first = chosen == style.selected.end()
+                               ? scene::none
+                               : static_cast<uint32_t>(chosen - style.selected.begin());
         if (first != scene::none) {
             style.faded.assign(count, 0);
             for (size_t b = 0; b < count; ++b)
@@ -391,7 +376,9 @@ void CanvasPair::showSelection() {
         }
         for (const OverlayRow& row : overlays())
             if (m_overlay == row.id) {
-                OverlayColours overlay = row.paint(*drawing, side, colours);
+                OverlayColours overlay =
+                    row.paint ? row.paint(*drawing, side, colours)
+                              : byTimes(*drawing, side, colours, m_workbench.marks.times());
                 style.fill = std::move(overlay.fill);
                 if (side == scene::After) {
                     m_key->setText(keyText(overlay.keys));
@@ -431,7 +418,8 @@ void CanvasPair::showSelection() {
 
 void CanvasPair::showTitles() {
     const app::Report* shown = m_workbench.session.report();
-    const bool sketch = m_workbench.session.sketch() != nullptr;
+    const bool preview = m_workbench.session.previewing();
+    const bool sketch = m_workbench.session.sketch() && !preview;
     auto count = [](size_t number, const QString& one, const QString& many) {
         return QStringLiteral("%1 %2").arg(number).arg(number == 1 ? one : many);
     };
@@ -439,11 +427,13 @@ void CanvasPair::showTitles() {
         QString text = QStringLiteral("<b>%1</b>").arg(side);
         if (report && sketch && report == &shown->after)
             return text + tr(" &nbsp;<i>not known: see the notice above</i>");
+        if (preview && report == &shown->after)
+            return text + tr(" &nbsp;<i>not known yet</i>");
         if (report)
             text += QStringLiteral(" &nbsp;") + count(report->nodes, tr("node"), tr("nodes"));
         if (report && report->graph.nodes.size() > report->nodes)
             text += tr(" and %1 in subgraphs").arg(report->graph.nodes.size() - report->nodes);
-        if (report && !sketch)
+        if (report && !sketch && !preview)
             text += QStringLiteral(", ") + count(report->launches, tr("launch"), tr("launches"));
         if (report && m_workbench.marks.step() && report == &shown->after)
             text = tr("<b>while rewriting</b>");
@@ -452,34 +442,44 @@ void CanvasPair::showTitles() {
     if (sketch != m_oneSided) { // there is nothing on the other side
         m_oneSided = sketch;
         m_splitter->widget(1)->setVisible(!sketch);
+        m_workbench.commands.refresh();
     }
     m_titleBefore->setText(title(tr("before"), shown ? &shown->before : nullptr));
     m_titleAfter->setText(title(tr("after"), shown ? &shown->after : nullptr));
 }
 
 void CanvasPair::pick(scene::Side side, const std::vector<uint32_t>& boxes) {
-    QStringList nodes;
-    for (uint32_t box : boxes)
-        nodes += canvas(side).drawing()->nodesOf(side, box);
-    if (nodes.isEmpty())
+    const Picked picked = pickedOf(*canvas(side).drawing(), side, boxes);
+    if (picked.nodes.isEmpty())
         m_workbench.selection.clear();
-    else if (side == scene::Before)
-        m_workbench.selection.selectBefore(nodes);
+    else if (picked.side == scene::Before)
+        m_workbench.selection.selectBefore(picked.nodes);
     else
-        m_workbench.selection.selectAfter(nodes);
+        m_workbench.selection.selectAfter(picked.nodes);
 }
 
-void CanvasPair::toggle(const QString& container) {
-    std::string id = container.toStdString();
+void CanvasPair::toggle(const QString& wanted) {
+    std::string id = wanted.toStdString();
     const DrawingPtr& drawing = m_before->drawing();
     std::set<std::string> expanded = m_expanded, collapsed = m_collapsed;
+    const bool fused = id.starts_with(fusedPrefix);
+    if (!drawing || id.empty() || (fused && !m_workbench.session.snapshot()))
+        return;
+    if (fused)
+        for (const app::GraphNodeReport& node : m_workbench.session.report()->after.graph.nodes)
+            if (node.fused && id.compare(fusedPrefix.size(), std::string::npos, node.name) == 0) {
+                id = std::string(fusedPrefix) + lastingName(node);
+                break;
+            }
+    if (fused && expanded.erase(id) == 0)
+        expanded.insert(id);
     for (const scene::Container& each : drawing->scene().containers)
         if (each.id == id) {
             (each.collapsed ? collapsed : expanded).erase(id);
             (each.collapsed ? expanded : collapsed).insert(id);
         }
     m_workbench.undo.push(new UndoStep(
-        tr("open or shut %1").arg(container.mid(2)),
+        tr("open or shut %1").arg(wanted.mid(2)),
         [this, expanded, collapsed] { setOpen(expanded, collapsed); },
         [this, expanded = m_expanded, collapsed = m_collapsed] { setOpen(expanded, collapsed); }));
 }

@@ -44,6 +44,15 @@ public:
     /// One canvas alone, or both.
     void setSplit(bool split);
 
+    /// The overviews beside the canvases.
+    bool map() const { return m_map; }
+
+    void setMap(bool map);
+
+    bool split() const {
+        return !m_splitter->widget(0)->isHidden() && !m_splitter->widget(1)->isHidden();
+    }
+
     const QString& overlay() const { return m_overlay; }
 
     void setOverlay(const QString& id); ///< undoable
@@ -65,12 +74,15 @@ public:
     void adoptCommands();
 
 private:
-    QWidget* makePane(Canvas* canvas, QLabel* title);
+    QWidget* makePane(Canvas* canvas, Minimap*& map, QLabel* title);
     void addCommands();
+    void addStates();
     void redraw();
     void switchBool(bool CanvasPair::*member, bool value, const QString& text);
     bool openAround(const QString& node);
     void refine();
+    void showOf(const QString& path, const std::shared_ptr<const void>& id,
+                const DrawingPtr& drawing);
     void showFirst();
     scene::Options sceneOptions() const;
     void showTrouble(const QString& trouble);
@@ -78,7 +90,7 @@ private:
     void showSelection();
     void showTitles();
     void pick(scene::Side side, const std::vector<uint32_t>& boxes);
-    void toggle(const QString& container);
+    void toggle(const QString& wanted);
     void setOpen(const std::set<std::string>& expanded, const std::set<std::string>& collapsed);
     Canvas& active();
     void walk(Canvas::Way way);
@@ -95,11 +107,15 @@ private:
     Breadcrumbs* m_crumbs;
     QSplitter* m_splitter;
     Canvas *m_before, *m_after;
-    Minimap *m_mapBefore, *m_mapAfter;
+    Minimap *m_mapBefore = nullptr, *m_mapAfter = nullptr;
+    bool m_map = true;
     QLabel *m_titleBefore, *m_titleAfter, *m_key;
     QString m_overlay = QStringLiteral("none");
-    std::set<std::string> m_expanded, m_collapsed; ///< containers against the default
-    std::weak_ptr<const void> m_model;             ///< Session::modelId() of the drawing
+    /// Containers against the default, and fused nodes that are open: "n:" and the first node that
+    /// each took.
+    std::set<std::string> m_expanded, m_collapsed;
+    QString m_path;                    ///< of the model that is drawn
+    std::weak_ptr<const void> m_model; ///< as it was loaded
     bool m_allTunnels = false;
     bool m_pairsAsBadges = true, m_inColumns = true, m_details = false;
     QString m_revealing;                  ///< a node whose blocks are being opened

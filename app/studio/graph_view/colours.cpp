@@ -29,6 +29,16 @@ double contrast(const QColor& a, const QColor& b) {
     return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
 }
 
+QColor legible(const QColor& ink, const QColor& ground) {
+    constexpr int steps = 20;
+    const QColor black(0, 0, 0), white(255, 255, 255);
+    const QColor& far = contrast(black, ground) >= contrast(white, ground) ? black : white;
+    QColor out = ink;
+    for (int step = 1; step <= steps && contrast(out, ground) < readableContrast; ++step)
+        out = mixed(ink, far, static_cast<double>(step) / steps);
+    return out;
+}
+
 QColor mixed(const QColor& from, const QColor& to, double share) {
     double s = std::clamp(share, 0.0, 1.0);
     auto part = [s](int a, int b) { return static_cast<int>(a + s * (b - a) + 0.5); };

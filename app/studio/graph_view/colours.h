@@ -28,6 +28,12 @@ private:
 /// Of two colours as WCAG 2 has it: 1 to 21.
 double contrast(const QColor& a, const QColor& b);
 
+/// What WCAG 2 asks of small letters.
+constexpr double readableContrast = 4.5;
+
+/// The ink, or as much of black or white mixed into it as it takes to be read on the ground.
+QColor legible(const QColor& ink, const QColor& ground);
+
 /// Between two colours, 0 to 1.
 QColor mixed(const QColor& from, const QColor& to, double share);
 

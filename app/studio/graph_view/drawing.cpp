@@ -61,6 +61,15 @@ Drawing::Drawing(scene::Scene scene)
                 m_inside[index(side)][hidden.box].append(name);
             }
     }
+    for (uint32_t b = 0; b < m_scene.boxes.size(); ++b) {
+        if (m_scene.boxes[b].inside.empty())
+            continue;
+        m_inner.push_back(b);
+        const QString fused = QString::fromStdString(m_scene.boxes[b].inside);
+        for (scene::Side side : {scene::Before, scene::After})
+            if ((m_scene.boxes[b].sides & side) && !m_boxes[index(side)].contains(fused))
+                m_boxes[index(side)].insert(fused, b);
+    }
     for (uint32_t e = 0; e < m_scene.edges.size(); ++e) {
         m_edges[m_scene.edges[e].from].push_back(e);
         m_edges[m_scene.edges[e].to].push_back(e);

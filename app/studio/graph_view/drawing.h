@@ -35,6 +35,9 @@ public:
     /// The box that shows the node on that side, itself or a shut container; `none` when absent.
     uint32_t boxOf(scene::Side side, const QString& node) const;
 
+    /// What is inside of fused nodes that are shown open; their first boxes answer for them.
+    const std::vector<uint32_t>& inner() const { return m_inner; }
+
     /// The nodes that a box stands for on a side: itself, or what is inside of it.
     QStringList nodesOf(scene::Side side, uint32_t box) const;
 
@@ -59,6 +62,7 @@ private:
     scene::HitIndex m_before, m_after;
     QHash<QString, uint32_t> m_boxes[2];
     QHash<uint32_t, QStringList> m_inside[2];
+    std::vector<uint32_t> m_inner;
     std::vector<std::vector<uint32_t>> m_edges; ///< of each box
     std::vector<EdgeKind> m_kinds;              ///< of each edge
     std::vector<QRectF> m_edgeBounds;

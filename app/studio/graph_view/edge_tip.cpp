@@ -58,6 +58,19 @@ QString nameOf(const scene::Box& box) {
     return QString::fromStdString(box.name.empty() ? box.title : box.name);
 }
 
+/// Of the value, each once, in the order of the drawing; of very many the first.
+QString readersOf(const scene::Scene& scene, scene::Side side, const scene::Edge& of) {
+    constexpr qsizetype most = 8;
+    QStringList out;
+    for (const scene::Edge& edge : scene.edges)
+        if ((edge.sides & side) && edge.from == of.from && edge.value == of.value)
+            if (const QString name = nameOf(scene.boxes[edge.to]); !out.contains(name))
+                out << name;
+    const qsizetype more = out.size() - most;
+    QString text = out.mid(0, most).join(QStringLiteral(", "));
+    return more > 0 ? text + QObject::tr(" and %1 more").arg(more) : text;
+}
+
 } // namespace
 
 QString edgeTip(const Drawing& drawing, scene::Side side, const QPointF& at, double slack) {
@@ -90,7 +103,7 @@ QString edgeTip(const Drawing& drawing, scene::Side side, const QPointF& at, dou
     else if (kind == EdgeKind::Shape)
         lines << QObject::tr("sizes or indices, no data");
     lines << QObject::tr("from %1").arg(nameOf(scene.boxes[nearest->from]))
-          << QObject::tr("to %1").arg(nameOf(scene.boxes[nearest->to]));
+          << QObject::tr("to %1").arg(readersOf(scene, side, *nearest));
     lines.removeAll(QString());
     return lines.join('\n').toHtmlEscaped().replace('\n', "<br>");
 }

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/graph_view/minimap.h"
 
+#include <QLayout>
 #include <QMouseEvent>
+#include <algorithm>
 
 namespace fuselage::studio {
 
 namespace {
 
-constexpr int mapWidth = 110, leastWidth = 34, mapHeight = 190, margin = 8;
+constexpr int mapWidth = 110, leastWidth = 34;
 
 } // namespace
 
-Minimap::Minimap(Canvas& canvas) : QWidget(&canvas), m_canvas(canvas) {
+Minimap::Minimap(Canvas& canvas, QWidget* parent) : QWidget(parent), m_canvas(canvas) {
     setAccessibleName(tr("overview of the %1").arg(canvas.accessibleName()));
     setCursor(Qt::PointingHandCursor);
-    resize(mapWidth, mapHeight);
-    canvas.installEventFilter(this);
-    connect(&canvas, &Canvas::viewportChanged, this, [this] {
-        place();
-        update();
-    });
+    setFixedWidth(leastWidth);
+    hide();
+    parent->installEventFilter(this);
+    connect(&canvas, &Canvas::viewportChanged, this, qOverload<>(&QWidget::update));
+}
+
+void Minimap::setWanted(bool wanted) {
+    m_wanted = wanted;
+    place();
 }
 
 void Minimap::refresh() {
@@ -28,35 +33,26 @@ void Minimap::refresh() {
     update();
 }
 
+/// As wide as the drawing needs it at this height; not where the canvas has little room itself.
 void Minimap::place() {
-    // A drawing that is wholly visible needs no map.
     const DrawingPtr& drawing = m_canvas.drawing();
+    const QSize room = parentWidget()->size();
     const scene::Rect all = drawing ? drawing->scene().rect : scene::Rect{};
-    // A deep narrow drawing needs a narrow map.
-    const double tall = (mapHeight - 8) / std::max(all.h, 1.0);
-    const QSize wanted(std::clamp(static_cast<int>(all.w * tall) + 12, leastWidth, mapWidth),
-                       mapHeight);
-    if (wanted != size()) {
-        m_picture = {};
-        resize(wanted);
-    }
-    bool whole = m_canvas.visibleArea().contains(QRectF(all.x, all.y, all.w, all.h));
-    setVisible(drawing && !whole && m_canvas.width() > 3 * mapWidth);
-    QPoint corner(m_canvas.width() - width() - margin, m_canvas.height() - mapHeight - margin);
-    // Not on what a person has just gone to.
-    if (drawing && m_canvas.current() != scene::none) {
-        const scene::Rect& box = drawing->scene().boxes[m_canvas.current()].rect;
-        const QRectF covered(m_canvas.toScene(corner),
-                             m_canvas.toScene(corner + QPoint(width(), height())));
-        if (covered.intersects(QRectF(box.x, box.y, box.w, box.h)))
-            corner.setX(margin);
-    }
-    move(corner);
+    const double tall = (room.height() - 8) / std::max(all.h, 1.0);
+    const int wanted = static_cast<int>(std::min(all.w * tall + 12, double(mapWidth)));
+    setFixedWidth(std::max(wanted, leastWidth));
+    setVisible(m_wanted && drawing && room.width() > 3 * width());
+    if (QLayout* layout = parentWidget()->layout())
+        layout->activate(); // what is shown next fits the canvas as it is now
+}
+
+void Minimap::resizeEvent(QResizeEvent*) {
+    m_picture = {};
 }
 
 double Minimap::scale() const {
     const scene::Rect& all = m_canvas.drawing()->scene().rect;
-    return std::min((width() - 8) / std::max(all.w, 1.0), (mapHeight - 8) / std::max(all.h, 1.0));
+    return std::min((width() - 8) / std::max(all.w, 1.0), (height() - 8) / std::max(all.h, 1.0));
 }
 
 QPointF Minimap::origin() const {
@@ -106,11 +102,15 @@ void Minimap::mouseMoveEvent(QMouseEvent* event) {
     go(event->position());
 }
 
-bool Minimap::eventFilter(QObject* watched, QEvent* event) {
-    if (event->type() == QEvent::Resize)
-        QMetaObject::invokeMethod(this, &Minimap::place, Qt::QueuedConnection);
+bool Minimap::event(QEvent* event) {
     if (event->type() == QEvent::PaletteChange)
         m_picture = {};
+    return QWidget::event(event);
+}
+
+bool Minimap::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::Resize) // of the pane: its layout is not to change meanwhile
+        QMetaObject::invokeMethod(this, &Minimap::place, Qt::QueuedConnection);
     return QWidget::eventFilter(watched, event);
 }
 

@@ -27,7 +27,7 @@ constexpr FamilyRow families[] = {
     {{QT_TRANSLATE_NOOP("OpFamily", "pooling and reductions"), "rule-5"},
      "MaxPool AveragePool GlobalAveragePool GlobalMaxPool LpPool ReduceMean ReduceSum ReduceMax "
      "ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp ArgMax "
-     "ArgMin TopK CumSum"},
+     "ArgMin TopK CumSum CumProd"},
     {{QT_TRANSLATE_NOOP("OpFamily", "moving data"), "rule-7"},
      "Reshape Transpose Concat Split Slice Gather GatherND GatherElements Scatter ScatterND "
      "ScatterElements Squeeze Unsqueeze Flatten Expand Tile Pad Resize Upsample DepthToSpace "

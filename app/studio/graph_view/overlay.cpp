@@ -178,9 +178,39 @@ const OverlayRow rows[] = {
     {"rule", "Overlay: rule", "4", byRule},
     {"error", "Overlay: numeric error", "5", byError},
     {"family", "Overlay: kind of operator", "6", byFamily},
+    {"profile", "Overlay: time in ONNX Runtime", "7", nullptr},
 };
 
 } // namespace
+
+OverlayColours byTimes(const Drawing& drawing, scene::Side side, const Colours& colours,
+                       const QHash<QString, double>& seconds) {
+    OverlayColours out;
+    if (seconds.isEmpty()) {
+        out.keys.push_back(
+            {QObject::tr("no profile is open: File > Open ONNX Runtime profile"), {}});
+        return out;
+    }
+    const auto& boxes = drawing.scene().boxes;
+    std::vector<double> times(boxes.size(), -1);
+    double most = 0;
+    for (uint32_t b = 0; b < boxes.size(); ++b) {
+        if (!(boxes[b].sides & scene::Before))
+            continue;
+        for (const QString& node : drawing.nodesOf(scene::Before, b))
+            if (const auto found = seconds.constFind(node); found != seconds.cend())
+                times[b] = std::max(times[b], 0.0) + *found;
+        most = std::max(most, times[b]);
+    }
+    out.fill.resize(boxes.size());
+    for (size_t b = 0; b < boxes.size(); ++b)
+        if (side == scene::Before && times[b] >= 0 && most > 0)
+            out.fill[b] = heat(colours, std::sqrt(times[b] / most));
+    for (double share : {0.0, 0.25, 1.0})
+        out.keys.push_back(
+            {QString::fromStdString(app::secondsText(share * share * most)), heat(colours, share)});
+    return out;
+}
 
 std::span<const OverlayRow> overlays() {
     return rows;

@@ -25,8 +25,13 @@ struct OverlayRow {
     const char* id;    ///< "time"
     const char* title; ///< of menu and palette
     const char* key;   ///< shortcut on the canvas
+    /// Null: byTimes.
     OverlayColours (*paint)(const Drawing& drawing, scene::Side side, const Colours& colours);
 };
+
+/// Boxes of the graph before by what their nodes take together, with times from elsewhere.
+OverlayColours byTimes(const Drawing& drawing, scene::Side side, const Colours& colours,
+                       const QHash<QString, double>& seconds);
 
 /// The first row paints nothing.
 std::span<const OverlayRow> overlays();

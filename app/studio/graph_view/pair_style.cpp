@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/graph_view/pair_style.h"
 
+#include <QSet>
+#include <algorithm>
 #include <unordered_map>
 
 namespace fuselage::studio {
@@ -39,9 +41,12 @@ std::vector<int> stepsOfGroups(const scene::Scene& scene, const app::Report& rep
     std::vector<int> out;
     for (const scene::Group& group : scene.groups) {
         int last = 0;
-        for (const std::string& made : group.made)
+        const auto count = [&](const std::string& made) {
             if (auto found = madeAt.find(made); found != madeAt.end())
                 last = std::max(last, found->second);
+        };
+        std::for_each(group.made.begin(), group.made.end(), count);
+        count(group.open);
         out.push_back(last);
     }
     return out;
@@ -62,6 +67,47 @@ std::vector<BoxMark> marksOn(const Drawing& drawing, scene::Side side,
         out.push_back({box, QString::fromUtf8(look.letter), look.token, mark.callout});
     }
     return out;
+}
+
+Picked pickedOf(const Drawing& drawing, scene::Side side, const std::vector<uint32_t>& boxes) {
+    const auto& all = drawing.scene().boxes;
+    const auto isInner = [&](uint32_t box) {
+        return !all[box].inside.empty() && !all[box].sources.empty();
+    };
+    Picked out{side, {}};
+    const bool inner = std::all_of(boxes.begin(), boxes.end(), isInner);
+    if (inner)
+        out.side = scene::Before;
+    for (uint32_t box : boxes) {
+        if (inner)
+            for (const std::string& source : all[box].sources)
+                out.nodes << QString::fromStdString(source);
+        else if (!all[box].inside.empty())
+            out.nodes << QString::fromStdString(all[box].inside);
+        else
+            out.nodes += drawing.nodesOf(side, box);
+    }
+    out.nodes.removeDuplicates();
+    return out;
+}
+
+void selectInner(const Drawing& drawing, scene::Side side, const Selection& selection,
+                 std::vector<uint8_t>& selected) {
+    if (drawing.inner().empty())
+        return;
+    const QSet<QString> before(selection.before.begin(), selection.before.end());
+    const QStringList& here = side == scene::Before ? selection.before : selection.after;
+    for (uint32_t b : drawing.inner()) {
+        const scene::Box& box = drawing.scene().boxes[b];
+        if (!(box.sides & side))
+            continue;
+        selected[b] = box.sources.empty()
+                          ? here.contains(QString::fromStdString(box.inside))
+                          : std::any_of(box.sources.begin(), box.sources.end(),
+                                        [&](const std::string& source) {
+                                            return before.contains(QString::fromStdString(source));
+                                        });
+    }
 }
 
 void showStep(const Drawing& drawing, const app::Report& report, int done, PaintStyle& style) {

@@ -5,6 +5,7 @@
 #include "app/pipeline/report.h"
 #include "app/studio/graph_view/scene_painter.h"
 #include "app/studio/session/mark_board.h"
+#include "app/studio/session/selection_hub.h"
 
 namespace fuselage::studio {
 
@@ -12,6 +13,20 @@ namespace fuselage::studio {
 /// out.
 std::vector<BoxMark> marksOn(const Drawing& drawing, scene::Side side,
                              const QList<NodeMark>& marks);
+
+/// What a person picked: nodes of a side.
+struct Picked {
+    scene::Side side = scene::Before;
+    QStringList nodes;
+};
+
+/// The nodes of these boxes. Boxes inside of open fused nodes alone are the nodes before that they
+/// stand for; together with others they are their fused nodes.
+Picked pickedOf(const Drawing& drawing, scene::Side side, const std::vector<uint32_t>& boxes);
+
+/// Of what is inside of open fused nodes, what stands for selected nodes before is selected.
+void selectInner(const Drawing& drawing, scene::Side side, const Selection& selection,
+                 std::vector<uint8_t>& selected);
 
 /// The graph when `done` steps of the report are done: `shown` and `standIn` of the style.
 void showStep(const Drawing& drawing, const app::Report& report, int done, PaintStyle& style);

@@ -7,6 +7,7 @@
 #include <QFontDatabase>
 #include <QPainterPath>
 #include <map>
+#include <tuple>
 
 namespace fuselage::studio {
 
@@ -38,13 +39,15 @@ QPainterPath pathOf(const scene::Edge& edge) {
     return path;
 }
 
-/// Of the text's colour over the background: 4.5 : 1 on what is faded with it.
-constexpr double fadedText = 0.68;
+/// Of the text's colour over what is below it; more where the text could not be read else.
+constexpr double fadedText = 0.6;
 
-/// The same of fills and outlines.
-constexpr double fadedFill = 0.22;
+/// The same of fills; outlines and edges are still seen.
+constexpr double fadedFill = 0.22, fadedLine = 0.42;
 
-constexpr double edgeWidths[] = {1, 1, 1.5, 2.2, 3, 4};
+constexpr double edgeWidths[] = {1, 1, 1.3, 1.7, 2.2, 3}; ///< pixels
+constexpr double markWidth = 2.5;                         ///< pixels
+constexpr double pickedWidth = 3;                         ///< pixels
 
 class ScenePainter {
 public:
@@ -94,15 +97,15 @@ private:
         return !flags.empty() && flags[b];
     }
 
-    QColor pale(const QColor& colour, uint32_t b) const {
-        return has(m_style.faded, b) ? mixed(m_colours["background"], colour, fadedFill) : colour;
+    QColor pale(const QColor& colour, uint32_t b, double strength) const {
+        return has(m_style.faded, b) ? mixed(m_colours["background"], colour, strength) : colour;
     }
 
     QColor fillOf(uint32_t b) const {
         const Box& box = m_scene.boxes[b];
         bool overlay = !m_style.fill.empty() && m_style.fill[b].isValid();
         return pale(overlay ? m_style.fill[b] : m_colours[box.fill.empty() ? box.token : box.fill],
-                    b);
+                    b, fadedFill);
     }
 
     void containers() {
@@ -115,16 +118,17 @@ private:
             m_painter.setBrush(group ? QBrush(Qt::NoBrush) : QBrush(m_colours[c.token]));
             QColor line = m_colours[c.token + ".line"];
             if (!m_style.faded.empty() && group) // frames step back with their members
-                line = mixed(m_colours["background"], line, 0.4);
-            QPen pen(line, m_detail == Detail::Blocks ? 0 : 1);
+                line = mixed(m_colours["background"], line, fadedLine);
+            QPen pen = m_detail == Detail::Blocks ? QPen(line, 0) : penOf(line, 1);
             if (group)
                 pen.setStyle(Qt::DashLine);
             m_painter.setPen(m_detail == Detail::Blocks && !group ? QPen(Qt::NoPen) : pen);
             m_painter.drawRect(rectOf(c.rect));
             if (m_detail >= Detail::Titles && group)
-                badge(c.label, c.token, {c.rect.x + 4, c.rect.y + 3}, 1);
+                badge(c.label, c.token, {c.rect.x + 4, c.rect.y + 3}, false);
             else if (m_detail >= Detail::Titles)
-                text(c.label, "container.text", {c.rect.x + 8, c.rect.y + 15}, m_lineFont);
+                text(c.label, m_colours["container.text"], m_colours[c.token],
+                     {c.rect.x + 8, c.rect.y + 15}, m_lineFont);
         }
     }
 
@@ -158,21 +162,23 @@ private:
     void curve(const scene::Edge& edge, const std::string& token, EdgeKind kind = EdgeKind::Data) {
         QColor colour = m_colours[token];
         if (has(m_style.faded, edge.from) || has(m_style.faded, edge.to))
-            colour = mixed(m_colours["background"], colour, 0.25);
+            colour = mixed(m_colours["background"], colour, fadedLine);
         m_painter.setBrush(Qt::NoBrush);
-        QPen pen(colour, edgeWidths[std::min<size_t>(edge.width, 5)]);
+        const double width = edgeWidths[std::min<size_t>(edge.width, 5)];
+        QPen pen = penOf(colour, width);
         if (kind == EdgeKind::Shape)
             pen.setStyle(Qt::DotLine);
         else if (kind == EdgeKind::Skip)
-            pen.setDashPattern({8 / pen.widthF(), 4 / pen.widthF()});
+            pen.setDashPattern({8 / width, 4 / width});
         m_painter.setPen(pen);
         m_painter.drawPath(pathOf(edge));
-        if (m_detail == Detail::Full) { // arrow head
+        if (m_detail == Detail::Full) { // arrow head, wider than its line
             QPointF tip = pointOf(edge.points.back());
+            const double half = std::max(3.5, 1.7 * pen.widthF());
             m_painter.setBrush(colour);
             m_painter.setPen(Qt::NoPen);
             m_painter.drawPolygon(
-                QPolygonF({tip, tip + QPointF(-3.5, -7), tip + QPointF(3.5, -7)}));
+                QPolygonF({tip, tip + QPointF(-half, -2 * half), tip + QPointF(half, -2 * half)}));
         }
     }
 
@@ -207,14 +213,14 @@ private:
                 continue;
             const QColor& colour = m_colours[mark.token];
             m_painter.setBrush(Qt::NoBrush);
-            m_painter.setPen(QPen(colour, 3 * unit));
+            m_painter.setPen(penOf(colour, markWidth));
             m_painter.drawRect(rect);
             QRectF letter(rect.left() - 9 * unit, rect.top() - 9 * unit, 18 * unit, 18 * unit);
             m_painter.setPen(Qt::NoPen);
             m_painter.setBrush(colour);
             m_painter.drawEllipse(letter);
             m_painter.setFont(font);
-            m_painter.setPen(m_colours["background"]);
+            m_painter.setPen(legible(m_colours["background"], colour));
             m_painter.drawText(letter, Qt::AlignCenter, mark.letter);
         }
         for (const BoxMark& mark : m_style.marks)
@@ -236,7 +242,7 @@ private:
                           std::max(m_area.top() + gap,
                                    std::min(box.top(), m_area.bottom() - gap - text.height()))});
         QRectF frame = text.adjusted(-7 * unit, -5 * unit, 7 * unit, 5 * unit);
-        m_painter.setPen(QPen(m_colours[mark.token], 1.5 * unit));
+        m_painter.setPen(penOf(m_colours[mark.token], 1.5));
         m_painter.setBrush(m_colours["surface"]);
         m_painter.drawLine(QPointF(left ? box.left() - 3 : box.right() + 3, box.center().y()),
                            QPointF(left ? frame.right() : frame.left(), box.center().y()));
@@ -286,7 +292,7 @@ private:
         }
         for (const auto& [colour, rects] : byColour)
             fill(QColor(colour), rects);
-        double line = 3 / m_zoom;
+        double line = pickedWidth / m_zoom;
         m_painter.setBrush(m_colours["accent"]);
         for (QRectF& rect : hits)
             rect.adjust(-line, -line, line, line);
@@ -300,34 +306,35 @@ private:
     void box(uint32_t b) {
         const Box& it = m_scene.boxes[b];
         bool selected = has(m_style.selected, b);
-        // A line of the scene would be thinner than a pixel far away.
         const bool hit = has(m_style.hits, b);
-        QPen pen(selected ? m_colours["selection"]
-                 : hit    ? m_colours["accent"]
-                          : pale(m_colours[it.token + ".line"], b),
-                 selected || hit           ? 3 / std::min(1.0, m_zoom)
-                 : m_detail < Detail::Full ? 0
-                                           : 1);
+        QPen pen = selected ? penOf(m_colours["selection"], pickedWidth)
+                   : hit    ? penOf(m_colours["accent"], pickedWidth)
+                            : QPen(pale(m_colours[it.token + ".line"], b, fadedLine), 0);
+        if (!selected && !hit && m_detail == Detail::Full)
+            pen = penOf(pen.color(), 1);
         if (it.kind == Box::Kind::Collapsed)
             pen.setStyle(Qt::DashLine);
         m_painter.setPen(pen);
-        m_painter.setBrush(fillOf(b));
+        const QColor ground = fillOf(b);
+        m_painter.setBrush(ground);
         m_painter.drawRect(rectOf(it.rect));
         if (m_detail < Detail::Titles)
             return;
         double x = it.rect.x + 10, y = scene::textTop(it) + 18;
-        double strength = has(m_style.faded, b) ? fadedText : 1;
+        const bool faded = has(m_style.faded, b);
         const bool overlay = !m_style.fill.empty() && m_style.fill[b].isValid();
-        const QColor ink = overlay ? inkOn(fillOf(b)) : QColor();
-        text(it.title, titleToken(b), {x, y}, m_titleFont, strength, ink);
+        const auto ink = [&](const std::string& token) -> const QColor& {
+            return overlay ? inkOn(ground) : m_colours[token];
+        };
+        text(it.title, ink(titleToken(b)), ground, {x, y}, m_titleFont, faded);
         if (m_detail < Detail::Full && !it.badges.empty() && scene::badgeBeside(it.badges))
-            badges(it, x, y, strength);
+            badges(it, x, y, faded);
         if (m_detail < Detail::Full)
             return;
         for (const std::string& line : it.lines)
-            text(line, has(m_style.faded, b) ? "text" : "text.dim", {x, y += scene::lineHeight},
-                 m_lineFont, strength, ink);
-        badges(it, x, y, strength);
+            text(line, ink(faded ? "text" : "text.dim"), ground, {x, y += scene::lineHeight},
+                 m_lineFont, faded);
+        badges(it, x, y, faded);
     }
 
     std::string titleToken(uint32_t b) const {
@@ -337,7 +344,7 @@ private:
         return own && !overlay ? it.token + ".text" : "text";
     }
 
-    void badges(const Box& it, double x, double y, double strength) {
+    void badges(const Box& it, double x, double y, bool faded) {
         double at = x, below = y + 5;
         for (const scene::Badge& each : it.badges) {
             double width = scene::badgeWidth(each.text);
@@ -345,20 +352,22 @@ private:
             badge(each.text, each.token,
                   beside ? scene::Point{it.rect.right() - width - 5, it.rect.y + 5}
                          : scene::Point{at, below},
-                  strength);
+                  faded);
             at += width + 4;
         }
     }
 
-    void badge(const std::string& label, const std::string& token, scene::Point place,
-               double strength) {
+    void badge(const std::string& label, const std::string& token, scene::Point place, bool faded) {
         QRectF rect(place.x, place.y, scene::badgeWidth(label), scene::badgeHeight);
+        const double strength = faded ? fadedText : 1;
+        const QColor ground = mixed(m_colours["background"], m_colours[token], strength);
         m_painter.setPen(
-            QPen(mixed(m_colours["background"], m_colours[token + ".line"], strength), 1));
-        m_painter.setBrush(mixed(m_colours["background"], m_colours[token], strength));
+            penOf(mixed(m_colours["background"], m_colours[token + ".line"], strength), 1));
+        m_painter.setBrush(ground);
         m_painter.drawRoundedRect(rect, 3, 3);
-        std::string ink = token.rfind("rule-", 0) == 0 ? token + ".text" : "text.dim";
-        text(label, ink, {place.x + 5, place.y + 11}, m_lineFont, strength);
+        const bool rule = token.rfind("rule-", 0) == 0;
+        text(label, m_colours[rule ? token + ".text" : "text.dim"], ground,
+             {place.x + 5, place.y + 11}, m_lineFont, faded);
     }
 
     void stubs() {
@@ -366,7 +375,7 @@ private:
             QRectF rect = rectOf(stub.rect);
             if (!(stub.sides & m_side) || !shows(stub.box) || !m_area.intersects(rect))
                 continue;
-            m_painter.setPen(QPen(m_colours["tunnel.line"], 1));
+            m_painter.setPen(penOf(m_colours["tunnel.line"], 1));
             m_painter.setBrush(m_colours["tunnel"]);
             m_painter.drawRoundedRect(rect, 7, 7);
             const Rect& box = m_scene.boxes[stub.box].rect;
@@ -374,7 +383,8 @@ private:
             m_painter.drawLine(stub.outgoing ? QLineF(box.right(), y, rect.left(), y)
                                              : QLineF(rect.right(), y, box.x, y));
             if (m_detail == Detail::Full)
-                text(stub.label, "text.dim", {stub.rect.x + 6, stub.rect.y + 11}, m_lineFont);
+                text(stub.label, m_colours["text.dim"], m_colours["tunnel"],
+                     {stub.rect.x + 6, stub.rect.y + 11}, m_lineFont);
         }
     }
 
@@ -385,23 +395,26 @@ private:
                 !m_area.intersects(rectOf(edge.storedAt)))
                 continue;
             const bool faded = has(m_style.faded, edge.from) && has(m_style.faded, edge.to);
-            badge(edge.stored, scene::storedToken, {edge.storedAt.x, edge.storedAt.y},
-                  faded ? fadedText : 1);
+            badge(edge.stored, scene::storedToken, {edge.storedAt.x, edge.storedAt.y}, faded);
         }
     }
 
+    /// As wide on the screen at every zoom, of so many pixels.
+    QPen penOf(const QColor& colour, double pixels) const { return {colour, pixels / m_zoom}; }
+
     /// Of text and background what stands out more from a fill.
-    QColor inkOn(const QColor& fill) const {
-        return contrast(m_colours["text"], fill) >= contrast(m_colours["background"], fill)
-                   ? m_colours["text"]
-                   : m_colours["background"];
+    const QColor& inkOn(const QColor& fill) const {
+        const QColor &text = m_colours["text"], &background = m_colours["background"];
+        return contrast(text, fill) >= contrast(background, fill) ? text : background;
     }
 
-    void text(const std::string& label, const std::string& token, scene::Point place,
-              const QFont& font, double strength = 1, const QColor& ink = QColor()) {
+    void text(const std::string& label, const QColor& ink, const QColor& ground, scene::Point place,
+              const QFont& font, bool faded = false) {
+        QColor& colour = m_inks[{ink.rgb(), ground.rgb(), faded}];
+        if (!colour.isValid())
+            colour = legible(faded ? mixed(ground, ink, fadedText) : ink, ground);
         m_painter.setFont(font);
-        m_painter.setPen(
-            ink.isValid() ? ink : mixed(m_colours["background"], m_colours[token], strength));
+        m_painter.setPen(colour);
         m_painter.drawText(pointOf(place), words(label));
     }
 
@@ -415,6 +428,7 @@ private:
     const Colours& m_colours;
     const PaintStyle& m_style;
     QFont m_titleFont, m_lineFont;
+    std::map<std::tuple<QRgb, QRgb, bool>, QColor> m_inks; ///< by ink, ground and fading
 };
 
 } // namespace

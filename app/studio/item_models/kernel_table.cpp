@@ -25,6 +25,13 @@ QString timeText(const KernelReport& kernel) {
     return kernel.measuredSeconds ? text : text + QStringLiteral(" predicted");
 }
 
+/// How far the prediction was off, as a share of what was measured.
+std::optional<double> predictionError(const KernelReport& kernel) {
+    if (!kernel.measuredSeconds || *kernel.measuredSeconds <= 0)
+        return std::nullopt;
+    return kernel.predictedSeconds / *kernel.measuredSeconds - 1;
+}
+
 QString countedDram(const KernelReport& kernel) {
     const auto dram = app::dramCounted(kernel);
     return dram ? words(app::bytesText(*dram)) : QString();
@@ -132,6 +139,18 @@ KernelTable* makeKernelTable(QObject* parent, std::shared_ptr<const KernelBaseli
          [](Row row) { return QVariant(row.share); }},
         {"time", "median of the measured rounds, or predicted", right, timeText,
          [](Row row) { return QVariant(secondsOf(row)); }},
+        {"predicted", "time that the prediction says it takes", right,
+         [](Row row) { return words(app::secondsText(row.predictedSeconds)); },
+         [](Row row) { return QVariant(row.predictedSeconds); }},
+        {"error", "of the prediction: above zero it expected more time than was measured", right,
+         [](Row row) {
+             const auto error = predictionError(row);
+             return error ? words(app::percentText(*error)) : QString();
+         },
+         [](Row row) {
+             const auto error = predictionError(row);
+             return error ? QVariant(*error) : QVariant();
+         }},
         {"verdict",
          "measured, the fused node against its nodes unfused",
          Qt::AlignLeft,

@@ -52,8 +52,10 @@ private:
     std::unordered_map<std::string, Verdict> m_verdicts; ///< by fused node
 };
 
+/// Predicted time and its error: of use beside measured times.
+constexpr int predictedColumn = 2, errorColumn = 3;
 /// Column of the bytes that hardware counters saw: empty unless a run counted.
-constexpr int countedColumn = 6;
+constexpr int countedColumn = 8;
 
 /// The last two columns compare with `baseline`, which the caller fills; null: there are none.
 /// `verdicts` is the caller's, too.

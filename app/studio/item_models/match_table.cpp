@@ -5,6 +5,9 @@
 #include "app/report/verdict.h"
 #include "app/studio/item_models/words.h"
 
+#include <cmath>
+#include <optional>
+
 namespace fuselage::studio {
 
 namespace {
@@ -18,6 +21,21 @@ bool isMeasured(const MatchReport& match) {
 double savedBy(const MatchReport& match) {
     return isMeasured(match) ? *match.measuredBefore - *match.measuredAfter
                              : match.secondsBefore - match.secondsAfter;
+}
+
+double predictedSaving(const MatchReport& match) {
+    return match.secondsBefore - match.secondsAfter;
+}
+
+/// What the prediction promised beyond what was saved.
+std::optional<double> savingError(const MatchReport& match) {
+    return isMeasured(match) ? std::optional(predictedSaving(match) - savedBy(match))
+                             : std::nullopt;
+}
+
+QString signedSeconds(double seconds) {
+    const QString text = words(app::secondsText(std::abs(seconds)));
+    return (seconds < 0 ? QStringLiteral("-") : QStringLiteral("+")) + text;
 }
 
 bool isFaster(const MatchReport& match) {
@@ -35,9 +53,27 @@ QString judgedText(const MatchReport& match) {
     return QStringLiteral("%1 %2x").arg(word).arg(match.measuredRatio->ratio, 0, 'f', 2);
 }
 
+bool savesNothing(const MatchReport& match) {
+    constexpr double shown = 5e-8; // below it is printed as 0.0 us
+    return match.launchesSaved() <= 0 && match.bytesSaved() <= 0 &&
+           std::abs(savedBy(match)) < shown;
+}
+
 const char* judgedToken(const MatchReport& match) {
     return match.slower() ? "loss" : isFaster(match) ? "gain" : "";
 }
+
+namespace {
+
+QString verdictWithSaving(const MatchReport& match) {
+    const QString judged = judgedText(match);
+    if (!savesNothing(match))
+        return judged;
+    return judged.isEmpty() ? QObject::tr("saves nothing")
+                            : judged + QObject::tr(", saves nothing");
+}
+
+} // namespace
 
 MatchTable* makeMatchTable(QObject* parent) {
     constexpr Qt::Alignment right = Qt::AlignRight;
@@ -61,12 +97,25 @@ MatchTable* makeMatchTable(QObject* parent) {
          },
          [](Row row) { return QVariant(savedBy(row)); }},
         {"predicted", "time that the prediction said it would save", right,
-         [](Row row) { return words(app::secondsText(row.secondsBefore - row.secondsAfter)); },
-         [](Row row) { return QVariant(row.secondsBefore - row.secondsAfter); }},
-        {"verdict", "measured, fused against its nodes unfused, with the 95 % interval",
-         Qt::AlignLeft, judgedText, [](Row row) { return QVariant(judgedText(row)); },
+         [](Row row) { return words(app::secondsText(predictedSaving(row))); },
+         [](Row row) { return QVariant(predictedSaving(row)); }},
+        {"error", "of the prediction: what it promised beyond the measured saving", right,
+         [](Row row) {
+             const auto error = savingError(row);
+             return error ? signedSeconds(*error) : QString();
+         },
+         [](Row row) {
+             const auto error = savingError(row);
+             return error ? QVariant(*error) : QVariant();
+         }},
+        {"verdict",
+         "measured, fused against its nodes unfused; \"saves nothing\": no launch, byte or time",
+         Qt::AlignLeft, verdictWithSaving, [](Row row) { return QVariant(verdictWithSaving(row)); },
          [](Row row) { return words(app::ratioText(row)); },
-         [](Row row) { return judgedToken(row); }},
+         [](Row row) {
+             const char* judged = judgedToken(row);
+             return *judged == 0 && savesNothing(row) ? "text.dim" : judged;
+         }},
         {"alternatives", "labels of the alternatives that were taken", Qt::AlignLeft,
          [](Row row) { return wordList(row.labels).join(' '); }},
         {"nodes",

@@ -71,11 +71,12 @@ std::vector<NearMissRow> nearMissRows(const app::Report& report) {
     const auto seconds = unfusedSeconds(report);
     std::vector<NearMissRow> out;
     std::vector<Places> places;
-    for (const app::NearMissReport& miss : report.nearMisses) {
+    for (size_t at = 0; at < report.nearMisses.size(); ++at) {
+        const app::NearMissReport& miss = report.nearMisses[at];
         auto [entry, isNew] = known.try_emplace(
             {miss.rule, miss.reason.code, withoutNames(miss.reason.message)}, out.size());
         if (isNew) {
-            out.push_back({miss, {}, 0, 0, 0});
+            out.push_back({miss, {}, 0, 0, 0, at});
             places.emplace_back();
         }
         NearMissRow& row = out[entry->second];
@@ -119,13 +120,16 @@ NearMissTable* makeNearMissTable(QObject* parent) {
          [](Row row) { return QString::number(row.count); },
          [](Row row) { return QVariant::fromValue<qulonglong>(row.count); }},
         {"gain",
-         "at most: of each place all but its dearest node, which one kernel would take, too",
+         "predicted, where the change was tried; else at most: of each place all but its dearest "
+         "node, which one kernel would take, too",
          Qt::AlignRight,
          [](Row row) {
+             if (row.tried)
+                 return QObject::tr("%1 tried").arg(words(app::secondsText(*row.tried)));
              return row.gain > 0 ? QObject::tr("< %1").arg(words(app::secondsText(row.gain)))
                                  : QString();
          },
-         [](Row row) { return QVariant(row.gain); }},
+         [](Row row) { return QVariant(row.tried.value_or(row.gain)); }},
         {"time", "of the nodes concerned, unfused: what a match could be about", Qt::AlignRight,
          [](Row row) { return words(app::secondsText(row.seconds)); },
          [](Row row) { return QVariant(row.seconds); }},
@@ -133,8 +137,8 @@ NearMissTable* makeNearMissTable(QObject* parent) {
          [](Row row) { return words(row.miss.rule); }},
         {"why", "with the values on both sides", Qt::AlignLeft,
          [](Row row) { return words(row.miss.reason.message); }},
-        {"would change it", "the smallest change that makes it match", Qt::AlignLeft,
-         [](Row row) { return words(row.miss.reason.flip); }},
+        {"might change it", "the smallest change with which this step matches; not tried",
+         Qt::AlignLeft, [](Row row) { return words(row.miss.reason.flip); }},
         {"stopped at",
          "node or value where the match ended",
          Qt::AlignLeft,

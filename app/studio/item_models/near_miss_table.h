@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matches that failed at one step: where, why, what would change it, and what the nodes concerned
+// Matches that failed at one step: where, why, what might change it, and what the nodes concerned
 // cost. Misses for one reason are one row.
 #pragma once
 
 #include "app/pipeline/report.h"
 #include "app/studio/item_models/row_table.h"
+
+#include <optional>
 
 namespace fuselage::studio {
 
@@ -16,11 +18,16 @@ struct NearMissRow {
     /// Seconds that matches could save at most: one kernel takes as long as the dearest of its
     /// nodes, so of each place the others' times; places that share a node count once.
     double gain = 0;
+    size_t first = 0;                 ///< place of `miss` in the report
+    std::optional<double> tried = {}; ///< seconds that the change gains, found by making it
 };
 
 using NearMissTable = RowTable<NearMissRow>;
 
 NearMissTable* makeNearMissTable(QObject* parent);
+
+/// Column of the reason, which needs the most room.
+constexpr int whyColumn = 5;
 
 /// Of a rule, reason and code one row, those that could gain most first; of equal ones what
 /// concerns dear nodes and had nearly matched.

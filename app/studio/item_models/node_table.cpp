@@ -36,6 +36,12 @@ NodeTable* makeNodeTable(QObject* parent) {
         {"error", "against float, of its result (Run > Error of every node)", Qt::AlignRight,
          [](Row row) { return row.error < 0 ? QString() : QString::number(row.error, 'g', 2); },
          [](Row row) { return row.error < 0 ? QVariant() : QVariant(row.error); }},
+        {"ORT time", "median in a profile of ONNX Runtime (File > Open ONNX Runtime profile)",
+         Qt::AlignRight,
+         [](Row row) {
+             return row.elsewhere < 0 ? QString() : words(app::secondsText(row.elsewhere));
+         },
+         [](Row row) { return row.elsewhere < 0 ? QVariant() : QVariant(row.elsewhere); }},
     };
     return new NodeTable(
         std::move(columns), [](Row row) { return QStringList{row.name}; }, parent);

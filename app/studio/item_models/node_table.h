@@ -13,9 +13,13 @@ struct NodeRow {
     QString rule, fusedNode;                     ///< empty: not fused
     QString verdict = {};                        ///< "slower": its fusion loses
     double seconds = -1, bytes = -1, error = -1; ///< scene::Figures; -1: not known
+    double elsewhere = -1; ///< seconds that another program measured; -1: not known
 };
 
 using NodeTable = RowTable<NodeRow>;
+
+/// Column of what another program measured.
+constexpr int elsewhereColumn = 9;
 
 NodeTable* makeNodeTable(QObject* parent);
 

@@ -69,8 +69,10 @@ Query::Query(const QString& text) {
         }
     }
     for (const QString& word : words)
-        if (!word.isEmpty() && word != "-")
+        if (!word.isEmpty() && word != "-") {
             m_terms.push_back(termOf(word));
+            m_terms.back().small = m_terms.back().text.toLower();
+        }
 }
 
 Query::Term Query::termOf(QString word) {
@@ -135,6 +137,16 @@ bool Query::holds(const Term& term, const QVariant& value) {
         break;
     }
     return value.toString().contains(term.text, Qt::CaseInsensitive);
+}
+
+bool Query::matches(const QString& smallText, const Fields& fields) const {
+    for (const Term& term : m_terms) {
+        const bool found =
+            term.key.isEmpty() ? smallText.contains(term.small) : holds(term, fields(term.key));
+        if (found == term.negated)
+            return false;
+    }
+    return true;
 }
 
 bool Query::matches(const Fields& fields) const {

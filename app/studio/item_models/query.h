@@ -26,6 +26,10 @@ public:
 
     bool matches(const Fields& fields) const;
 
+    /// The same with all text given in small letters, as the searcher of many rows keeps it;
+    /// `fields` is asked for keys only.
+    bool matches(const QString& smallText, const Fields& fields) const;
+
     bool empty() const { return m_terms.empty(); }
 
     /// Keys that are asked for, without the empty one.
@@ -37,7 +41,7 @@ private:
     struct Term {
         QString key;
         Relation relation = Relation::Contains;
-        QString text;
+        QString text, small; ///< as typed, and in small letters
         double number = 0;
         bool negated = false;
     };

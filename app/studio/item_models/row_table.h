@@ -26,6 +26,9 @@ template <typename Row> struct Column {
     std::function<QString(const Row&)> toolTip = {}; ///< none: the text
     /// Token of the theme for the text; "": the palette's. Words say the same.
     std::function<const char*(const Row&)> token = {};
+    /// Whether its box is checked; none: there is no box.
+    std::function<bool(const Row&)> checked = {};
+    std::function<void(const Row&, bool)> check = {}; ///< a person did
 };
 
 /// The part that does not depend on the row's type.
@@ -81,11 +84,31 @@ public:
         case SortRole:
         case RawRole:
             return column.raw ? column.raw(at) : QVariant(column.text(at));
+        case Qt::CheckStateRole:
+            return column.checked ? QVariant(column.checked(at) ? Qt::Checked : Qt::Unchecked)
+                                  : QVariant();
         case TokenRole:
             return column.token ? QVariant(QString::fromLatin1(column.token(at))) : QVariant();
         default:
             return {};
         }
+    }
+
+    Qt::ItemFlags flags(const QModelIndex& index) const override {
+        const Qt::ItemFlags usual = QAbstractTableModel::flags(index);
+        return index.isValid() && m_columns[static_cast<size_t>(index.column())].check
+                   ? usual | Qt::ItemIsUserCheckable
+                   : usual;
+    }
+
+    bool setData(const QModelIndex& index, const QVariant& value, int role) override {
+        if (!index.isValid() || role != Qt::CheckStateRole)
+            return false;
+        const Column<Row>& column = m_columns[static_cast<size_t>(index.column())];
+        if (!column.check)
+            return false;
+        column.check(row(index.row()), value.toInt() == Qt::Checked);
+        return true;
     }
 
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override {

@@ -14,6 +14,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <utility>
 
 namespace fuselage::studio {
 
@@ -101,13 +103,26 @@ bool hit(const Primitive& primitive, const QPointF& at) {
     }
 }
 
-/// Tells its charts how much of them is in view.
+/// Tells its charts how much of them is in view; draws them when somebody looks: what nobody sees
+/// costs an edit nothing.
 class ChartArea : public QScrollArea {
 public:
     using QScrollArea::QScrollArea;
     std::vector<ChartView*> views;
+    std::function<void()> fill;
+
+    void change() {
+        m_outdated = true;
+        if (isVisible())
+            refresh();
+    }
 
 protected:
+    void showEvent(QShowEvent* event) override {
+        QScrollArea::showEvent(event);
+        refresh();
+    }
+
     void resizeEvent(QResizeEvent* event) override {
         QScrollArea::resizeEvent(event);
         const QMargins around = widget()->contentsMargins() + widget()->layout()->contentsMargins();
@@ -115,6 +130,14 @@ protected:
         for (ChartView* view : views)
             view->setHeightInView(viewport()->height() - margins);
     }
+
+private:
+    void refresh() {
+        if (std::exchange(m_outdated, false) && fill)
+            fill();
+    }
+
+    bool m_outdated = true;
 };
 
 } // namespace
@@ -253,13 +276,12 @@ QWidget* makeChartPanel(Workbench& workbench, QWidget* parent,
     }
     layout->addStretch(1);
     area->setWidget(inside);
-    auto show = [views, charts, &workbench] {
+    area->fill = [views, charts, &workbench] {
         if (const app::Report* report = workbench.session.report())
             for (size_t i = 0; i < charts.size(); ++i)
                 views[i]->setChart(charts[i](*report));
     };
-    QObject::connect(&workbench.session, &Session::reportChanged, area, show);
-    show();
+    QObject::connect(&workbench.session, &Session::reportChanged, area, [area] { area->change(); });
     return area;
 }
 

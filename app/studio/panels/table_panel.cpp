@@ -147,8 +147,9 @@ void TablePanel::addCompletion() {
 TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& workbench,
                        QWidget* parent)
     : QWidget(parent), m_model(model), m_selection(workbench.selection),
-      m_proxy(new QueryFilter(this)), m_filter(new QLineEdit(this)), m_table(new QTableView(this)),
-      m_words(new QLabel(this)) {
+      m_session(workbench.session), m_proxy(new QueryFilter(this)), m_filter(new QLineEdit(this)),
+      m_table(new QTableView(this)), m_words(new QLabel(this)),
+      m_columns(new QMenu(tr("Columns"), this)) {
     model->setParent(this);
     m_proxy->setSourceModel(model);
     m_proxy->setSortRole(SortRole);
@@ -164,7 +165,7 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     m_words->setObjectName("tableWords");
     m_words->setWordWrap(true);
     m_words->setContentsMargins(4, 2, 4, 2);
-    m_words->setAccessibleName(tr("why no rows are shown"));
+    m_words->setTextFormat(Qt::PlainText);
     m_words->hide();
 
     m_table->setModel(m_proxy);
@@ -205,6 +206,7 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     m_table->setContextMenuPolicy(Qt::ActionsContextMenu);
     m_table->addAction(goAction);
     m_table->addAction(copyAction);
+    addColumnMenu();
     auto* copying = new QShortcut(QKeySequence::Copy, m_table);
     copying->setContext(Qt::WidgetShortcut);
     connect(copying, &QShortcut::activated, this, &TablePanel::copy);
@@ -214,7 +216,110 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     layout->addWidget(m_filter);
     layout->addWidget(m_words);
     layout->addWidget(m_table);
+    connect(&m_session, &Session::busyChanged, this, &TablePanel::saySomething);
     sizeColumns();
+    saySomething();
+}
+
+QString TablePanel::titleOf(int column) const {
+    return m_model->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+}
+
+/// Columns are chosen by the header's menu, or by the table's, which a key opens.
+void TablePanel::addColumnMenu() {
+    m_columns->setObjectName("columns");
+    connect(m_columns, &QMenu::aboutToShow, this, &TablePanel::fillColumnMenu);
+    m_table->addAction(m_columns->menuAction());
+    QHeaderView* header = m_table->horizontalHeader();
+    header->setContextMenuPolicy(Qt::CustomContextMenu);
+    connect(header, &QWidget::customContextMenuRequested, this,
+            [this, header](const QPoint& at) { m_columns->popup(header->mapToGlobal(at)); });
+}
+
+void TablePanel::fillColumnMenu() {
+    m_columns->clear();
+    int shown = 0;
+    for (int column = 0; column < m_model->columnCount(); ++column)
+        shown += m_table->isColumnHidden(column) ? 0 : 1;
+    for (int column = 0; column < m_model->columnCount(); ++column) {
+        if (m_nothing.contains(column))
+            continue;
+        QAction* action = m_columns->addAction(titleOf(column));
+        action->setCheckable(true);
+        action->setChecked(!m_away.contains(column));
+        action->setEnabled(shown > 1 || !action->isChecked()); // the last one stays
+        connect(action, &QAction::toggled, this, [this, column](bool on) {
+            if (on)
+                m_away.remove(column);
+            else
+                m_away.insert(column);
+            showColumns();
+            Q_EMIT columnsChosen();
+        });
+    }
+}
+
+void TablePanel::showColumns() {
+    for (int column = 0; column < m_model->columnCount(); ++column)
+        m_table->setColumnHidden(column, m_away.contains(column) || m_nothing.contains(column));
+    sizeColumns();
+}
+
+void TablePanel::offerColumn(int column, bool offered) {
+    if (offered)
+        m_nothing.remove(column);
+    else
+        m_nothing.insert(column);
+    showColumns();
+}
+
+QStringList TablePanel::putAway() const {
+    QStringList out;
+    for (int column = 0; column < m_model->columnCount(); ++column)
+        if (m_away.contains(column))
+            out << titleOf(column);
+    return out;
+}
+
+void TablePanel::setPutAway(const QStringList& titles) {
+    m_away.clear();
+    for (int column = 0; column < m_model->columnCount(); ++column)
+        if (titles.contains(titleOf(column)) && m_away.size() + 1 < m_model->columnCount())
+            m_away.insert(column);
+    showColumns();
+}
+
+void TablePanel::stretch(int column) {
+    m_stretched = column;
+    m_table->horizontalHeader()->setStretchLastSection(false);
+    sizeColumns();
+}
+
+/// What the others leave, if that is more than its words need.
+void TablePanel::stretchColumn() {
+    if (m_stretched < 0 || m_table->isColumnHidden(m_stretched) ||
+        m_sizedByHand.contains(m_stretched))
+        return;
+    int left = m_table->viewport()->width();
+    for (int column = 0; column < m_proxy->columnCount(); ++column)
+        if (column != m_stretched && !m_table->isColumnHidden(column))
+            left -= m_table->columnWidth(column);
+    if (left > m_table->columnWidth(m_stretched))
+        m_table->setColumnWidth(m_stretched, left);
+}
+
+void TablePanel::sayWhenEmpty(const QString& text) {
+    m_empty = text;
+    saySomething();
+}
+
+QString TablePanel::whyEmpty() const {
+    if (!m_ofReport || (m_session.report() && !m_session.sketch()))
+        return m_empty;
+    if (m_session.sketch() && !m_session.previewing())
+        return tr("this model cannot be analysed as it is: see the notice above the graph");
+    return m_session.busy() ? tr("the model is being analysed ...")
+                            : tr("nothing is analysed yet: open a model, Ctrl+O");
 }
 
 /// A row as a person knows it again after a new analysis or measurement.
@@ -281,6 +386,7 @@ void TablePanel::sizeColumns() {
                     std::max(m_table->horizontalHeader()->sectionSizeHint(column),
                              static_cast<QAbstractItemView*>(m_table)->sizeHintForColumn(column)) +
                         8));
+    stretchColumn();
     m_sizing = false;
 }
 
@@ -294,13 +400,16 @@ void TablePanel::saySomething() {
     QString text;
     if (!unknown.isEmpty())
         text = tr("nothing here is called `%1`; %2").arg(unknown.first(), keysText(*m_model));
-    else if (m_model->rowCount() > 0 && m_proxy->rowCount() == 0)
+    else if (m_model->rowCount() == 0)
+        text = m_outdated ? QString() : whyEmpty();
+    else if (m_proxy->rowCount() == 0)
         text = tr("none of %1 rows fits this filter").arg(m_model->rowCount());
     m_words->setText(text);
     m_words->setVisible(!text.isEmpty());
 }
 
 void TablePanel::showReport(Session& session, std::function<void(const app::Report&)> fill) {
+    m_ofReport = true;
     m_fill = [&session, fill = std::move(fill)] {
         if (const app::Report* report = session.report())
             fill(*report);
@@ -319,6 +428,7 @@ void TablePanel::refresh() {
         return;
     m_outdated = false;
     m_fill();
+    saySomething();
     if (std::exchange(m_missedSelection, false))
         follow(m_selection.selection());
 }
@@ -326,6 +436,7 @@ void TablePanel::refresh() {
 void TablePanel::showEvent(QShowEvent* event) {
     refresh();
     QWidget::showEvent(event);
+    sizeColumns();
 }
 
 void TablePanel::selectNodes() {

@@ -20,6 +20,8 @@ QStringList ruleArguments(const SessionOptions& options) {
         out << "--no-builtin";
     for (const std::string& path : options.rules.paths)
         out << "-p" << QString::fromStdString(path);
+    for (const std::string& name : options.rules.without)
+        out << "--without-rule" << QString::fromStdString(name);
     for (const auto& [name, value] : options.fuse.dims)
         out << "--dim" << QStringLiteral("%1=%2").arg(QString::fromStdString(name)).arg(value);
     if (options.fuse.pipeline != "default")

@@ -28,7 +28,7 @@ EngineProcess::~EngineProcess() {
 }
 
 void EngineProcess::start(const QString& program, const QStringList& arguments,
-                          std::unique_ptr<QTemporaryDir> folder) {
+                          std::unique_ptr<WorkFolder> folder) {
     cancel();
     m_folder = std::move(folder);
     m_job = QStringLiteral("fuselage ") + arguments.value(0);
@@ -68,7 +68,7 @@ void EngineProcess::release() {
         return;
     }
     // It is collected when it has died; nobody waits for that, and its files live as long.
-    std::shared_ptr<QTemporaryDir> folder = std::move(m_folder);
+    std::shared_ptr<WorkFolder> folder = std::move(m_folder);
     connect(process, &QProcess::finished, process, [process, folder] { process->deleteLater(); });
     process->kill();
 }
@@ -99,7 +99,7 @@ void EngineProcess::ended(int code, QProcess::ExitStatus status) {
         return fail("measure.failed",
                     said.isEmpty() ? tr("`%1` ended with code %2").arg(m_job).arg(code) : said,
                     m_errors.filter(QStringLiteral("fix: ")).join(' ').section("fix: ", 1));
-    const std::unique_ptr<QTemporaryDir> folder = std::move(m_folder);
+    const std::unique_ptr<WorkFolder> folder = std::move(m_folder);
     release();
     Q_EMIT runningChanged(false);
     Q_EMIT finished(folder->path());

@@ -4,10 +4,10 @@
 #pragma once
 
 #include "app/studio/session/session.h"
+#include "app/studio/session/work_folder.h"
 
 #include <QObject>
 #include <QProcess>
-#include <QTemporaryDir>
 #include <QTimer>
 #include <memory>
 
@@ -23,7 +23,7 @@ public:
     /// Runs `program arguments`; `folder` holds what the process reads and writes, and is kept as
     /// long. Another one that runs is cancelled.
     void start(const QString& program, const QStringList& arguments,
-               std::unique_ptr<QTemporaryDir> folder);
+               std::unique_ptr<WorkFolder> folder);
 
     /// Ends the process at once; nothing is delivered.
     void cancel();
@@ -46,7 +46,7 @@ private:
     void release();
 
     QProcess* m_process = nullptr;
-    std::unique_ptr<QTemporaryDir> m_folder;
+    std::unique_ptr<WorkFolder> m_folder;
     QTimer m_limit;
     QByteArray m_line;
     QString m_job;        ///< "fuselage bench"

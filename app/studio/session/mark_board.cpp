@@ -31,4 +31,12 @@ void MarkBoard::setHits(const QStringList& nodes) {
     Q_EMIT changed();
 }
 
+void MarkBoard::setTimes(const QHash<QString, double>& times) {
+    if (times == m_times)
+        return;
+    m_times = times;
+    Q_EMIT timesChanged();
+    Q_EMIT changed();
+}
+
 } // namespace fuselage::studio

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What panels draw onto the graph: signs on nodes (gained and lost matches, a near miss) and the
-// step of the rewriting that is shown. Panels write, the canvases read; no widgets.
+// step of the rewriting that is shown, times of another program. Panels write, the canvases read;
+// no widgets.
 #pragma once
 
+#include <QHash>
 #include <QList>
 #include <QMap>
 #include <QObject>
@@ -47,13 +49,20 @@ public:
 
     const QStringList& hits() const { return m_hits; }
 
+    /// Seconds that another program measured, by node before fusion.
+    void setTimes(const QHash<QString, double>& times);
+
+    const QHash<QString, double>& times() const { return m_times; }
+
 Q_SIGNALS:
     void changed();
+    void timesChanged();
 
 private:
     QMap<QString, QList<NodeMark>> m_marks;
     std::optional<int> m_step;
     QStringList m_hits;
+    QHash<QString, double> m_times;
 };
 
 } // namespace fuselage::studio

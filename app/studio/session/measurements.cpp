@@ -19,6 +19,14 @@ app::FusePlan planOf(const Snapshot& snapshot) {
     return app::planOf(snapshot.model->graph, snapshot.analysis.trace, snapshot.precision);
 }
 
+/// What is left out and there: a name of a rule that is gone would be a mistake of the command.
+std::set<std::string> namesLeftOut(const Snapshot& snapshot) {
+    std::set<std::string> out;
+    for (const Rule& rule : snapshot.rules->leftOut)
+        out.insert(rule.name);
+    return out;
+}
+
 const QString reportFile = QStringLiteral("run.json"), valuesFolder = QStringLiteral("values");
 constexpr double disturbing = 0.5; ///< load for each core from which times are in doubt
 
@@ -119,12 +127,13 @@ void Measurements::begin(Job job) {
     if (program.isEmpty())
         return problem("measure.start", tr("the program `fuselage` was not found"),
                        tr("put it beside fuselage-studio or into PATH"));
-    auto folder = std::make_unique<QTemporaryDir>();
+    auto folder = std::make_unique<WorkFolder>();
     SessionOptions options = m_session.options();
     auto rules = rulesOnDisk(options.rules, folder->path());
     if (!rules)
         return m_session.addProblem(problemOf(rules.error(), {}));
     options.rules = *rules;
+    options.rules.without = namesLeftOut(*m_session.snapshot());
     QStringList arguments;
     if (job == Job::Values || job == Job::FusedValues) {
         const bool fused = job == Job::FusedValues;

@@ -56,8 +56,8 @@ void SelectionHub::goForward() {
         show(m_history[++m_position]);
 }
 
-void SelectionHub::setSnapshot(const SnapshotPtr& snapshot) {
-    bool otherModel = !m_snapshot || !snapshot || m_snapshot->model != snapshot->model;
+void SelectionHub::setSnapshot(const SnapshotPtr& snapshot, bool sameModel) {
+    bool otherModel = !snapshot || (m_snapshot ? m_snapshot->model != snapshot->model : !sameModel);
     m_snapshot = snapshot;
     if (otherModel) {
         m_history.clear();

@@ -44,7 +44,8 @@ public:
     void goForward();
 
     /// The names of the selection mean nothing in another model: keeps those that still exist.
-    void setSnapshot(const SnapshotPtr& snapshot);
+    /// `sameModel`: what was selected without a snapshot was of this one's model.
+    void setSnapshot(const SnapshotPtr& snapshot, bool sameModel = false);
 
 Q_SIGNALS:
     void changed(const Selection& selection);

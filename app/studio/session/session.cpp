@@ -16,6 +16,9 @@ namespace {
 /// Quiet time after the last key before rules are matched again.
 constexpr int pauseMilliseconds = 120;
 
+/// Of the graph. A smaller model is analysed about as soon as it is drawn.
+constexpr size_t nodesToPreview = 5000;
+
 /// What can be read of the rules: with `leaveOut`, a file or folder that cannot is a problem and
 /// the others are taken.
 std::optional<app::RuleLibrary> loadRules(app::RuleOptions options, bool leaveOut,
@@ -80,6 +83,7 @@ void Session::open(const QString& path) {
     m_pause.stop();
     SessionOptions options = m_options;
     const bool another = path != m_path;
+    const bool first = another || !m_snapshot; // else what was known of it stays in view
     if (m_path.isEmpty() && !options.fuse.dims.empty()) {
         m_dimsOf[QFileInfo(path).absoluteFilePath()] = options.fuse.dims; // given beforehand
     } else if (another) {
@@ -89,7 +93,7 @@ void Session::open(const QString& path) {
         options.fuse.disabled.clear();
         (void)options.setPrecision(options.precision, {});
     }
-    m_lane.start([this, path, options, another](Progress& progress) -> JobLane::Delivery {
+    m_lane.start([this, path, options, another, first](Progress& progress) -> JobLane::Delivery {
         app::ModelRequest request{path.toStdString(), options.fuse.dims};
         if (auto library = app::loadRuleLibrary(options.rules))
             request.whole = app::namedOperators(*library);
@@ -111,10 +115,13 @@ void Session::open(const QString& path) {
         }
         std::shared_ptr<const app::LoadedModel> model(new app::LoadedModel(std::move(*loaded)),
                                                       disposeLater<const app::LoadedModel>);
-        return [this, path, model, options, another] {
+        std::shared_ptr<const app::Report> preview;
+        if (first && model->graph.nodeCount() >= nodesToPreview)
+            preview = {new app::Report(app::sketchOf(*model)), disposeLater<const app::Report>};
+        return [this, path, model, preview, options, another] {
             if (another)
                 m_options = options;
-            takeModel(path, model);
+            takeModel(path, model, preview);
         };
     });
 }
@@ -132,7 +139,8 @@ void Session::startOn(const QString& path) {
     removeProblems(QStringLiteral("measure."));
 }
 
-void Session::takeModel(const QString& path, const std::shared_ptr<const app::LoadedModel>& model) {
+void Session::takeModel(const QString& path, const std::shared_ptr<const app::LoadedModel>& model,
+                        const std::shared_ptr<const app::Report>& preview) {
     startOn(path);
     m_model = model;
     m_known = std::shared_ptr<app::AnalysisCache>(new app::AnalysisCache,
@@ -152,9 +160,22 @@ void Session::takeModel(const QString& path, const std::shared_ptr<const app::Lo
             }
         }
     }
+    if (preview) {
+        m_analysisProblems.clear();
+        m_snapshot.reset();
+        m_measured.reset();
+        m_sketch = preview;
+        m_sketchPlace.clear();
+        m_previewing = true;
+        setStale(false);
+    }
     collectProblems();
     Q_EMIT modelOpened(path);
     analyse();
+    if (preview) {
+        Q_EMIT snapshotChanged(nullptr, nullptr);
+        Q_EMIT reportChanged();
+    }
 }
 
 void Session::takeSketch(const QString& path, std::shared_ptr<const app::Report> sketch,
@@ -166,6 +187,7 @@ void Session::takeSketch(const QString& path, std::shared_ptr<const app::Report>
     m_measured.reset();
     m_sketchPlace = QString::fromStdString(app::placeOf(error, *sketch));
     m_sketch = std::move(sketch);
+    m_previewing = false;
     m_analysisProblems = {problemOf(error, path)};
     collectProblems();
     setStale(false);
@@ -320,7 +342,9 @@ void Session::take(Outcome outcome) {
     SnapshotPtr previous = m_snapshot;
     m_snapshot = outcome.snapshot;
     m_measured.reset();
+    m_followsPreview = previewing();
     m_sketch = outcome.sketch;
+    m_previewing = false;
     m_sketchPlace =
         m_sketch ? QString::fromStdString(app::placeOf(outcome.error, *m_sketch)) : QString();
     if (m_sketch) {

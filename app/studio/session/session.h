@@ -53,7 +53,8 @@ public:
     explicit Session(QObject* parent = nullptr);
 
     /// Loads and analyses a model file; the model that is open stays until the new one is loaded,
-    /// or until it is known that its graph can be shown at least (see sketch()). Sizes of
+    /// or until it is known that its graph can be shown at least (see sketch()). Of a large one the
+    /// graph is shown before the analysis (see previewing()). Sizes of
     /// dimensions, exceptions of precision and switched-off matches belong to a model: another one
     /// gets the sizes that were given to it before.
     void open(const QString& path);
@@ -95,8 +96,16 @@ public:
     }
 
     /// The open model as far as it can be shown where it cannot be analysed: a graph without a side
-    /// after. Then there is no snapshot.
+    /// after. Then there is no snapshot. Also the first view of a large model, until it is
+    /// analysed.
     const std::shared_ptr<const app::Report>& sketch() const { return m_sketch; }
+
+    /// The sketch is the first view of a large model, and no verdict: its analysis runs, or was
+    /// cancelled.
+    bool previewing() const { return m_sketch && m_previewing; }
+
+    /// The snapshot came after a first view of the same model.
+    bool followsPreview() const { return m_followsPreview; }
 
     /// The node of the sketch that cannot be gone past; empty where none is known.
     const QString& sketchPlace() const { return m_sketchPlace; }
@@ -162,7 +171,8 @@ private:
                        app::AnalysisCache& known, const SessionOptions& options,
                        const SnapshotPtr& previous, Progress& progress);
     void take(Outcome outcome);
-    void takeModel(const QString& path, const std::shared_ptr<const app::LoadedModel>& model);
+    void takeModel(const QString& path, const std::shared_ptr<const app::LoadedModel>& model,
+                   const std::shared_ptr<const app::Report>& preview);
     void takeSketch(const QString& path, std::shared_ptr<const app::Report> sketch,
                     const Error& error);
     void startOn(const QString& path);
@@ -184,6 +194,7 @@ private:
     QMap<QString, QStringList> m_axes;       ///< of open dimensions of the model
     QList<Problem> m_problems, m_analysisProblems, m_otherProblems, m_notes;
     bool m_stale = false, m_everMeasured = false;
+    bool m_previewing = false, m_followsPreview = false;
 };
 
 /// The diagnostics of rule texts as rows for people.

@@ -2,11 +2,14 @@
 #include "app/studio/shell/appearance.h"
 
 #include "app/report/theme.h"
+#include "app/studio/graph_view/colours.h"
 
 #include <QApplication>
+#include <QLineEdit>
+#include <QPainter>
 #include <QPalette>
-#include <QStyle>
-#include <QStyleFactory>
+#include <QProxyStyle>
+#include <QStyleOption>
 
 namespace fuselage::studio {
 
@@ -44,6 +47,38 @@ QPalette paletteOf(const app::Theme& theme) {
     return out;
 }
 
+/// Draws everything in the palette's colours. Outlines of what may be empty are darker than the
+/// ground in the style that it is made of, which nobody sees on a dark one.
+class PaletteStyle : public QProxyStyle {
+public:
+    PaletteStyle() : QProxyStyle(QStringLiteral("fusion")) {}
+
+    void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                       const QWidget* widget) const override {
+        QProxyStyle::drawPrimitive(element, option, painter, widget);
+        const QPalette& palette = option->palette;
+        const QColor ground = palette.color(QPalette::Window), ink = palette.color(QPalette::Text);
+        const bool indicates = element == PE_IndicatorCheckBox ||
+                               element == PE_IndicatorItemViewItemCheck ||
+                               element == PE_IndicatorRadioButton;
+        // One with the focus has an outline of its own.
+        const bool isField = element == PE_PanelLineEdit &&
+                             qobject_cast<const QLineEdit*>(widget) &&
+                             !(option->state & State_HasFocus);
+        if (!(indicates || isField) || ground.lightness() > ink.lightness())
+            return;
+        constexpr double share = 0.45; // 3 : 1 against the ground
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(mixed(ground, ink, share));
+        painter->setBrush(Qt::NoBrush);
+        const QRectF rect = QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5);
+        const double corner = element == PE_IndicatorRadioButton ? rect.width() / 2 : 2;
+        painter->drawRoundedRect(rect, corner, corner);
+        painter->restore();
+    }
+};
+
 /// What the program started with, before anything was applied.
 struct SystemLook {
     QString style = QApplication::style()->objectName();
@@ -69,9 +104,8 @@ void applyAppearance(const QString& id) {
         QApplication::setPalette(system.palette);
         return;
     }
-    // The styles of some desktops draw in colours of their own; this one takes all from the
-    // palette.
-    QApplication::setStyle(QStringLiteral("fusion"));
+    // The styles of some desktops draw in colours of their own.
+    QApplication::setStyle(new PaletteStyle);
     QApplication::setPalette(paletteOf(dark ? app::darkTheme() : app::lightTheme()));
 }
 

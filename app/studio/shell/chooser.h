@@ -12,18 +12,28 @@ namespace fuselage::studio {
 
 struct Choice {
     QString title;
-    QString detail; ///< shown right of it: keys, an operator
+    QString detail; ///< in a column of its own: keys, an operator
     int id = 0;
+    QString completion; ///< not empty: choosing puts this into the line and goes on
+};
+
+struct Found {
+    QList<Choice> rows;  ///< at most Chooser::mostRows are shown
+    qsizetype count = 0; ///< of all, also those without a row
+    QString words;       ///< instead of how many
 };
 
 class Chooser : public QDialog {
     Q_OBJECT
 
 public:
-    using Find = std::function<QList<Choice>(const QString& text)>;
+    static constexpr qsizetype mostRows = 200;
+
+    using Find = std::function<Found(const QString& text)>;
     using Chosen = std::function<void(int id)>;
 
-    /// Asks `find` with every text; Enter calls `chosen` and shuts the dialog.
+    /// Asks `find` with every text; Enter calls `chosen` and shuts the list. It hangs below the
+    /// head of `parent`'s window and has no frame of its own.
     Chooser(const QString& title, const QString& placeholder, Find find, Chosen chosen,
             QWidget* parent);
 
@@ -31,8 +41,11 @@ public:
 
     QListWidget& list() { return *m_list; }
 
+    QLabel& words() { return *m_count; }
+
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
+    void showEvent(QShowEvent* event) override;
 
 private:
     void refresh();

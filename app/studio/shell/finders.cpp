@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/shell/finders.h"
 
-#include "app/report/report_scene.h"
-#include "app/studio/item_models/query.h"
+#include "app/studio/shell/node_search.h"
 
 #include <QHash>
 #include <QTextBrowser>
@@ -23,75 +22,17 @@ QString keysOf(const CommandTable::Entry& entry) {
     return keys.join(", ");
 }
 
-/// What a query may ask of a node.
-struct Candidate {
-    QString name, op, type, dtype, rule, fusedNode, verdict;
-    double seconds = -1, bytes = -1;
-
-    QVariant field(const QString& key) const {
-        if (key.isEmpty())
-            return QStringList{name, op, rule, verdict}.join('\n');
-        if (key == "op")
-            return op;
-        if (key == "name")
-            return name;
-        if (key == "shape" || key == "type")
-            return type;
-        if (key == "dtype")
-            return dtype;
-        if (key == "rule")
-            return rule;
-        if (key == "verdict")
-            return verdict;
-        if (key == "us" && seconds >= 0)
-            return seconds * 1e6;
-        if (key == "bytes" && bytes >= 0)
-            return bytes;
-        return {};
-    }
-};
-
-std::vector<Candidate> candidatesOf(const app::Report& report) {
-    scene::SideFigures figures = app::figuresOf(report);
-    std::map<std::string, const app::MatchReport*> matchOf;
-    for (const app::MatchReport& match : report.matches)
-        for (const std::string& node : match.nodes)
-            matchOf[node] = &match;
-    std::vector<Candidate> out;
-    const app::GraphReport& graph = report.before.graph;
-    for (const app::GraphNodeReport& node : graph.nodes) {
-        Candidate each;
-        each.name = QString::fromStdString(node.name);
-        each.op = QString::fromStdString(node.op);
-        if (!node.outputs.empty() && node.outputs[0] != app::GraphNodeReport::omitted) {
-            each.type = QString::fromStdString(graph.values[node.outputs[0]].type);
-            each.dtype = QString::fromStdString(graph.values[node.outputs[0]].dtype);
-        }
-        if (auto found = matchOf.find(node.name); found != matchOf.end()) {
-            each.rule = QString::fromStdString(found->second->rule);
-            each.fusedNode = QString::fromStdString(found->second->fusedNode);
-            if (found->second->slower())
-                each.verdict = QStringLiteral("slower");
-        }
-        if (auto found = figures.before.find(node.name); found != figures.before.end()) {
-            each.seconds = found->second.seconds;
-            each.bytes = found->second.bytes;
-        }
-        out.push_back(std::move(each));
-    }
-    return out;
-}
-
 } // namespace
 
 Chooser* openPalette(CommandTable& commands, QWidget* parent) {
     auto find = [&commands](const QString& text) {
-        QList<Choice> out;
+        Found out;
         for (size_t i = 0; i < commands.all().size(); ++i) {
             const CommandTable::Entry& entry = commands.all()[i];
             if (entry.action->isEnabled() && fuzzyMatch(entry.row.title, text))
-                out.append({entry.row.title, keysOf(entry), static_cast<int>(i)});
+                out.rows.append({entry.row.title, keysOf(entry), static_cast<int>(i), {}});
         }
+        out.count = out.rows.size();
         return out;
     };
     auto* palette = new Chooser(
@@ -103,33 +44,17 @@ Chooser* openPalette(CommandTable& commands, QWidget* parent) {
 }
 
 Chooser* openNodeFinder(Workbench& workbench, QWidget* parent) {
-    auto nodes = std::make_shared<std::vector<Candidate>>();
-    auto hits = std::make_shared<QStringList>();
+    auto nodes = std::make_shared<NodeSearch>();
     if (const app::Report* report = workbench.session.report())
-        *nodes = candidatesOf(*report);
-    auto find = [nodes, hits](const QString& text) {
-        QList<Choice> out;
-        Query query(text);
-        hits->clear();
-        for (size_t i = 0; i < nodes->size(); ++i) {
-            const Candidate& node = (*nodes)[i];
-            if (query.matches([&](const QString& key) { return node.field(key); }))
-                out.append({node.name, node.op + "  " + node.type + "  " + node.rule,
-                            static_cast<int>(i)});
-        }
-        if (!query.empty())
-            for (const Choice& choice : out)
-                hits->append(choice.title);
-        return out;
-    };
+        *nodes = NodeSearch(*report);
     auto* finder = new Chooser(
         QObject::tr("Find nodes"),
         QObject::tr(
             "words, op:Conv, shape:1,64, dtype:float, rule:NAME, \"not fused\", slower, us>10, "
             "bytes>1M, -op:Cast"),
-        find,
+        [nodes](const QString& text) { return nodes->find(text); },
         [nodes, &workbench](int id) {
-            workbench.selection.selectBefore({(*nodes)[static_cast<size_t>(id)].name});
+            workbench.selection.selectBefore({nodes->name(id)});
             if (QAction* show = workbench.commands.find("view.reveal"))
                 show->trigger();
         },
@@ -140,7 +65,7 @@ Chooser* openNodeFinder(Workbench& workbench, QWidget* parent) {
     pause->setSingleShot(true);
     pause->setInterval(markPause);
     QObject::connect(pause, &QTimer::timeout, finder,
-                     [hits, &workbench] { workbench.marks.setHits(*hits); });
+                     [nodes, &workbench] { workbench.marks.setHits(nodes->hits()); });
     QObject::connect(&finder->line(), &QLineEdit::textChanged, pause, qOverload<>(&QTimer::start));
     QObject::connect(finder, &QDialog::rejected, finder,
                      [&workbench] { workbench.marks.setHits({}); });

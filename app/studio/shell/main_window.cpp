@@ -6,7 +6,7 @@
 #include "app/studio/shell/dimensions_dialog.h"
 #include "app/studio/shell/finders.h"
 #include "app/studio/shell/options_dialog.h"
-#include "app/studio/shell/panel_table.h"
+#include "app/studio/shell/panel_counts.h"
 #include "app/studio/shell/perspectives.h"
 #include "app/studio/shell/status_text.h"
 #include "app/studio/shell/window_state.h"
@@ -31,8 +31,9 @@ namespace fuselage::studio {
 
 namespace {
 
-constexpr int layoutVersion = 1; ///< of saved dock layouts
-constexpr int savePause = 1500;  ///< milliseconds after the last change
+constexpr int layoutVersion = 1;  ///< of saved dock layouts
+constexpr int savePause = 1500;   ///< milliseconds after the last change
+constexpr int openingPause = 150; ///< milliseconds: sooner opened models need no skeleton
 
 /// The first widget inside that takes the focus, else the widget itself.
 void focusInside(QWidget* widget) {
@@ -47,9 +48,8 @@ void focusInside(QWidget* widget) {
 } // namespace
 
 MainWindow::MainWindow(QSettings& settings, QWidget* parent)
-    : QMainWindow(parent),
-      m_settings(settings), m_workbench{m_session, m_selection, m_commands,
-                                        m_marks,   m_undo,      m_measurements} {
+    : QMainWindow(parent), m_settings(settings),
+      m_workbench{m_session, m_selection, m_commands, m_marks, m_undo, m_measurements} {
     setObjectName("fuselage-studio");
     setAcceptDrops(true);
     QSize size(1500, 950);
@@ -61,16 +61,19 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     m_exporter = new Exporter(m_workbench, *m_canvases, *this);
     addCentre();
     addPanels();
+    addCommandStates();
     m_canvases->adoptCommands();
     addMenus();
     addTools();
     addStatusLine();
     connect(&m_measurements, &Measurements::errorsKnown, this,
             [this] { m_canvases->setOverlay(QStringLiteral("error")); });
-    connect(&m_session, &Session::snapshotChanged, this,
-            [this](const SnapshotPtr& now) { m_selection.setSnapshot(now); });
+    connect(&m_session, &Session::snapshotChanged, this, [this](const SnapshotPtr& now) {
+        m_selection.setSnapshot(now, m_session.followsPreview());
+    });
     connect(&m_session, &Session::modelOpened, this, &MainWindow::remember);
     connect(&m_session, &Session::modelOpened, this, [this] {
+        m_opening.stop();
         m_undo.clear(); // steps of another model mean nothing in this one
         m_marks.setStep(std::nullopt);
         m_marks.setHits({});
@@ -91,7 +94,7 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
                        .arg(QFileInfo(path).fileName()),
              tr("Ctrl+R loads it again"));
     });
-    connect(&m_session, &Session::problemsChanged, this, &MainWindow::showProblemCount);
+    keepPanelCounts(m_workbench, *this);
     connect(&m_session, &Session::problemsChanged, this, &MainWindow::offerDimensions);
     connect(&m_session, &Session::reportChanged, this, &MainWindow::markSketch);
     connect(&m_session, &Session::staleChanged, this, &MainWindow::showNumbers);
@@ -106,6 +109,7 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
             dock->hide();
     m_defaultLayout = saveState(layoutVersion);
     restoreDimensions(m_settings, m_session);
+    restoreColumns(m_settings, *this);
     restore();
     connect(&m_measurements, &Measurements::measured, this,
             [this](const Run& run, const QByteArray& json) {
@@ -123,6 +127,8 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     for (QDockWidget* dock : findChildren<QDockWidget*>()) {
         connect(dock, &QDockWidget::visibilityChanged, this, later);
         connect(dock, &QDockWidget::dockLocationChanged, this, later);
+        for (TablePanel* panel : dock->findChildren<TablePanel*>())
+            connect(panel, &TablePanel::columnsChosen, this, later);
     }
 }
 
@@ -137,6 +143,7 @@ void MainWindow::saveAll() {
         m_thumbnails.keep(m_session.modelPath(), m_canvases->canvas(scene::Before).drawing(),
                           palette());
     m_settings.setValue("open/models", m_models->models());
+    saveColumns(m_settings, *this);
     m_settings.setValue("geometry", saveGeometry());
     m_settings.setValue("layout", saveState(layoutVersion));
     m_settings.sync();
@@ -193,27 +200,62 @@ void MainWindow::addCentre() {
     connect(m_start, &StartPage::filesWanted, this, &MainWindow::openFiles);
     connect(&m_session, &Session::modelOpened, this,
             [this] { m_centre->setCurrentWidget(m_canvases); });
+    // A first model that takes its time has a place at once; what cannot be opened leaves it.
+    m_opening.setSingleShot(true);
+    m_opening.setInterval(openingPause);
+    connect(&m_opening, &QTimer::timeout, this, [this] { m_centre->setCurrentWidget(m_canvases); });
     connect(&m_session, &Session::busyChanged, this, [this](bool busy) {
-        markOpening(m_settings, busy && m_session.modelPath().isEmpty());
+        const bool first = m_session.modelPath().isEmpty();
+        markOpening(m_settings, busy && first);
+        if (busy && first)
+            return m_opening.start();
+        m_opening.stop();
+        if (first)
+            m_centre->setCurrentWidget(m_start);
     });
 }
 
-/// What is done most, as words; everything else is in menus and palette.
+/// What is done most: pictures that say at the pointer what they do, panels in words besides.
 void MainWindow::addTools() {
     auto* tools = new QToolBar(tr("Tools"), this);
     tools->setObjectName("tools");
-    tools->setToolButtonStyle(Qt::ToolButtonTextOnly);
-    for (const char* id :
-         {"file.open", "file.reload", "", "find.node", "view.fit", "", "run.dimensions",
-          "run.measure", "run.options", "", "panel.editor", "panel.matches", "panel.kernels",
-          "panel.why_not", "panel.problems", "", "file.export"})
-        if (*id == 0)
+    const int side = std::max(16, fontMetrics().height());
+    tools->setIconSize({side, side});
+    for (const char* id : {"file.open",
+                           "file.reload",
+                           "",
+                           "edit.undo",
+                           "edit.redo",
+                           "",
+                           "find.node",
+                           "view.fit",
+                           "view.zoomIn",
+                           "view.zoomOut",
+                           "",
+                           "run.dimensions",
+                           "run.measure",
+                           "run.options",
+                           "",
+                           "panel.editor",
+                           "panel.matches",
+                           "panel.kernels",
+                           "panel.why_not",
+                           "panel.problems",
+                           "",
+                           "file.exportPicture",
+                           "file.export"}) {
+        QAction* action = m_commands.find(id);
+        if (!action) {
             tools->addSeparator();
-        else if (QAction* action = m_commands.find(id))
-            tools->addAction(action);
-    for (QToolButton* button : tools->findChildren<QToolButton*>())
-        if (QAction* action = button->defaultAction())
-            button->setAccessibleName(action->text());
+            continue;
+        }
+        tools->addAction(action);
+        auto* button = qobject_cast<QToolButton*>(tools->widgetForAction(action));
+        button->setAccessibleName(action->text());
+        button->setToolButtonStyle(QLatin1String(id).startsWith(QLatin1String("panel."))
+                                       ? Qt::ToolButtonTextBesideIcon
+                                       : Qt::ToolButtonIconOnly);
+    }
     addToolBar(tools);
     addAction(tools->toggleViewAction());
 }
@@ -222,11 +264,15 @@ void MainWindow::addStatusLine() {
     m_numbers = new QLabel(this);
     m_numbers->setObjectName("numbers");
     m_numbers->setAccessibleName(tr("numbers before and after fusion"));
+    m_numbers->setTextFormat(Qt::RichText);
+    m_numbers->setToolTip(tr("± is half of the 95 % interval of the median of one run, which holds "
+                             "within that run: on a busy machine the next one may lie elsewhere"));
     m_progress = new QProgressBar(this);
     m_progress->setAccessibleName(tr("progress"));
     m_progress->setMaximumWidth(220);
     m_cancel = new QToolButton(this);
     m_cancel->setDefaultAction(m_commands.find("work.cancel"));
+    m_cancel->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     statusBar()->addWidget(m_numbers, 1);
     statusBar()->addPermanentWidget(m_progress);
     statusBar()->addPermanentWidget(m_cancel);
@@ -275,6 +321,7 @@ RunStore MainWindow::runStore() {
 
 void MainWindow::restoreRuns() {
     m_runLane.start([this](Progress&) -> JobLane::Delivery {
+        WorkFolder::sweep();
         std::vector<Run> runs = runStore().all();
         return [this, runs] { m_measurements.addEarlier(runs); };
     });
@@ -312,19 +359,26 @@ void MainWindow::remember(const QString& path) {
     m_start->setRecent(recentFiles());
 }
 
-void MainWindow::showTitle() {
-    QString model = QFileInfo(m_session.modelPath()).fileName();
-    setWindowTitle(model.isEmpty() ? tr("Fuselage Studio") : tr("%1 - Fuselage Studio").arg(model));
-}
-
 void MainWindow::showNumbers() {
     const app::Report* report = m_session.report();
+    if (m_session.previewing())
+        return m_numbers->setText(
+            m_session.busy() ? tr("%1 nodes; being analysed ...").arg(report->before.nodes)
+                             : tr("%1 nodes; not analysed: it was cancelled, Ctrl+R begins anew")
+                                   .arg(report->before.nodes));
     if (m_session.sketch())
         return m_numbers->setText(
             tr("%1 nodes; not analysed: see the notice above the graph").arg(report->before.nodes));
-    m_numbers->setText(report ? statusText(*report, m_session.stale(), m_session.measurementStale())
+    m_numbers->setText(report ? statusText(*report, m_session.stale(), m_session.measurementStale(),
+                                           Colours(palette()))
                        : m_session.busy() ? tr("opening ...")
                                           : tr("open a model: Ctrl+O, or drop a file here"));
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+    QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange && m_numbers) // it has colours of the theme
+        showNumbers();
 }
 
 void MainWindow::warn(const QString& code, const QString& message, const QString& fix) {
@@ -375,27 +429,6 @@ void MainWindow::offerDimensions() {
             dimensionsDialog();
             return;
         }
-}
-
-void MainWindow::showProblemCount() {
-    auto* dock = findChild<QDockWidget*>("problems");
-    if (!dock)
-        return;
-    const auto count = static_cast<int>(m_session.problems().size());
-    const QString title = count > 0 ? tr("Problems (%1)").arg(count) : tr("Problems");
-    dock->setWindowTitle(title);
-    if (QAction* show = m_commands.find("panel.problems"))
-        show->setIconText(title);
-}
-
-/// Where a model that can only be looked at contradicts itself.
-void MainWindow::markSketch() {
-    QList<NodeMark> marks;
-    if (m_session.sketch() && !m_session.sketchPlace().isEmpty())
-        marks.append(
-            {NodeMark::Kind::Failed, false, m_session.sketchPlace(),
-             m_session.problems().isEmpty() ? QString() : m_session.problems().first().message});
-    m_marks.set(QStringLiteral("sketch"), marks);
 }
 
 /// What is measured now, for how long; and how long it took the last time.

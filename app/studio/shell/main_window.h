@@ -67,6 +67,7 @@ public:
     QStringList recentFiles() const;
 
 protected:
+    void changeEvent(QEvent* event) override;
     void closeEvent(QCloseEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
@@ -75,6 +76,7 @@ private:
     void addCommands();
     void addRunCommands();
     void addFindCommands();
+    void addCommandStates();
     void cyclePanels(int direction);
     void addCentre();
     void addMenus();
@@ -92,7 +94,6 @@ private:
     void optionsDialog();
     void dimensionsDialog();
     void offerDimensions();
-    void showProblemCount();
     void markSketch();
     void measure();
     void showMeasuring();
@@ -112,7 +113,6 @@ private:
     ModelTabs* m_models = nullptr;
     CanvasPair* m_canvases = nullptr;
     Exporter* m_exporter = nullptr;
-    QMenu* m_recent = nullptr;
     QLabel* m_numbers = nullptr;
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
@@ -122,7 +122,7 @@ private:
     QElapsedTimer m_since;         ///< it began
     QHash<QString, qint64> m_took; ///< the last measurement of a model, milliseconds
     QString m_stage;               ///< of the measurement
-    QTimer m_saving;               ///< after what changed
+    QTimer m_saving, m_opening;    ///< after what changed
     QByteArray m_defaultLayout;
     QString m_askedFor; ///< model whose open dimensions were asked for
 };

@@ -3,9 +3,12 @@
 #include "app/studio/panels/table_panel.h"
 #include "app/studio/shell/appearance.h"
 #include "app/studio/shell/finders.h"
+#include "app/studio/shell/hot_spot.h"
 #include "app/studio/shell/main_window.h"
+#include "app/studio/shell/menu_table.h"
 #include "app/studio/shell/panel_table.h"
 #include "app/studio/shell/perspectives.h"
+#include "app/studio/workbench/drawn_icon.h"
 #include "app/studio/workbench/match_commands.h"
 
 #include <QApplication>
@@ -22,29 +25,6 @@ namespace fuselage::studio {
 namespace {
 
 constexpr int sideLetters = 46; ///< width of the panels left and right at first
-
-/// Commands that stand together, by how their ids begin: a menu of forty rows is none.
-struct Submenu {
-    const char* prefix;
-    const char* title;
-};
-
-constexpr Submenu submenus[] = {{"view.overlay.", QT_TRANSLATE_NOOP("MainWindow", "Overlay")},
-                                {"view.appearance.", QT_TRANSLATE_NOOP("MainWindow", "Appearance")},
-                                {"perspective.", QT_TRANSLATE_NOOP("MainWindow", "Perspective")},
-                                {"panel.", QT_TRANSLATE_NOOP("MainWindow", "Panels")},
-                                {"walk.", QT_TRANSLATE_NOOP("MainWindow", "Walk")},
-                                {"step.", QT_TRANSLATE_NOOP("MainWindow", "Steps")}};
-
-/// Marks the first letter that is still free, and takes it.
-QString withMnemonic(const QString& title, QString& taken) {
-    for (qsizetype i = 0; i < title.size(); ++i)
-        if (title[i].isLetter() && !taken.contains(title[i], Qt::CaseInsensitive)) {
-            taken += title[i];
-            return title.left(i) + '&' + title.mid(i);
-        }
-    return title;
-}
 
 } // namespace
 
@@ -74,16 +54,15 @@ void MainWindow::addCommands() {
     QAction* redo =
         m_commands.add({"edit.redo", "Edit", tr("Redo"), {QKeySequence("Ctrl+Shift+Z")}},
                        [this] { m_undo.redo(); });
-    auto name = [](QAction* action, const QString& verb, const QString& step, bool possible) {
-        action->setEnabled(possible);
+    auto name = [](QAction* action, const QString& verb, const QString& step) {
         action->setText(step.isEmpty() ? verb : verb + QStringLiteral(": ") + step);
     };
     auto update = [=, this] {
-        name(undo, tr("Undo"), m_undo.undoText(), m_undo.canUndo());
-        name(redo, tr("Redo"), m_undo.redoText(), m_undo.canRedo());
+        name(undo, tr("Undo"), m_undo.undoText());
+        name(redo, tr("Redo"), m_undo.redoText());
+        m_commands.refresh();
     };
     connect(&m_undo, &QUndoStack::indexChanged, this, update);
-    update();
     m_commands.add({"edit.copyNames",
                     "Edit",
                     tr("Copy the names of what is selected"),
@@ -94,10 +73,7 @@ void MainWindow::addCommands() {
                            selection.before.isEmpty() ? selection.after : selection.before;
                        QGuiApplication::clipboard()->setText(names.join('\n'));
                        statusBar()->showMessage(
-                           names.isEmpty()
-                               ? tr("nothing is selected")
-                               : tr("%n names copied", nullptr, static_cast<int>(names.size())),
-                           5000);
+                           tr("%n names copied", nullptr, static_cast<int>(names.size())), 5000);
                    });
     m_commands.add({"select.back", "Select", tr("Previous selection"), {QKeySequence("Alt+Left")}},
                    [this] { m_selection.goBack(); });
@@ -112,6 +88,8 @@ void MainWindow::addCommands() {
             {QStringLiteral("view.appearance.%1").arg(each.id), "View", tr(each.title), {}},
             [this, &each] { chooseAppearance(m_settings, each.id); });
     addMatchCommands(m_workbench);
+    addHotSpotCommand(m_workbench,
+                      [this](const QString& words) { statusBar()->showMessage(words, 10'000); });
     addRunCommands();
     addFindCommands();
 }
@@ -185,6 +163,7 @@ void MainWindow::addFindCommands() {
                "change the rules while looking.<p>Apache License 2.0")
                 .arg(QApplication::applicationVersion().toHtmlEscaped()),
             QMessageBox::Ok, this);
+        about->setIconPixmap(programIcon().pixmap(64, 64));
         about->setAttribute(Qt::WA_DeleteOnClose);
         about->open();
     });
@@ -240,34 +219,34 @@ void MainWindow::addPanels() {
 }
 
 void MainWindow::addMenus() {
-    QHash<QString, QMenu*> menus;
-    QString letters; // Alt with one of them opens a menu
-    for (const CommandTable::Entry& entry : m_commands.all()) {
-        addAction(entry.action); // keys work without the menu, too
-        if (entry.row.menu.isEmpty())
-            continue;
-        QMenu*& menu = menus[entry.row.menu];
-        if (!menu)
-            menu = menuBar()->addMenu(withMnemonic(tr(qPrintable(entry.row.menu)), letters));
-        QMenu* at = menu;
-        for (const Submenu& each : submenus)
-            if (entry.row.id.startsWith(QLatin1String(each.prefix))) {
-                QMenu*& below = menus[entry.row.menu + each.prefix];
-                if (!below)
-                    below = menu->addMenu(tr(each.title));
-                at = below;
-            }
-        at->addAction(entry.action);
-        if (entry.row.id == "file.open")
-            m_recent = menu->addMenu(tr("Open recent"));
+    for (const CommandTable::Entry& entry : m_commands.all()) { // keys work without the menu, too
+        addAction(entry.action);
+        if (entry.refusal && entry.row.scope == KeyScope::Window)
+            addAction(entry.refusal);
     }
-    connect(m_recent, &QMenu::aboutToShow, this, [this] {
-        m_recent->clear();
+    QMenu* recent = fillMenus(*menuBar(), m_commands);
+    connect(recent, &QMenu::aboutToShow, this, [this, recent] {
+        recent->clear();
         int number = 0;
         for (const QString& path : recentFiles())
-            m_recent->addAction(QStringLiteral("&%1  %2").arg(++number).arg(path),
-                                [this, path] { openFiles({path}); });
+            recent->addAction(QStringLiteral("&%1  %2").arg(++number).arg(path),
+                              [this, path] { openFiles({path}); });
     });
+}
+
+void MainWindow::showTitle() {
+    QString model = QFileInfo(m_session.modelPath()).fileName();
+    setWindowTitle(model.isEmpty() ? tr("Fuselage Studio") : tr("%1 - Fuselage Studio").arg(model));
+}
+
+/// Where a model that can only be looked at contradicts itself.
+void MainWindow::markSketch() {
+    QList<NodeMark> marks;
+    if (m_session.sketch() && !m_session.sketchPlace().isEmpty())
+        marks.append(
+            {NodeMark::Kind::Failed, false, m_session.sketchPlace(),
+             m_session.problems().isEmpty() ? QString() : m_session.problems().first().message});
+    m_marks.set(QStringLiteral("sketch"), marks);
 }
 
 } // namespace fuselage::studio

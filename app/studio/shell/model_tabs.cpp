@@ -96,6 +96,16 @@ void ModelTabs::close(int tab) {
     setVisible(count() > 1);
 }
 
+void ModelTabs::tabInserted(int tab) {
+    QTabBar::tabInserted(tab);
+    Q_EMIT countChanged();
+}
+
+void ModelTabs::tabRemoved(int tab) {
+    QTabBar::tabRemoved(tab);
+    Q_EMIT countChanged();
+}
+
 void ModelTabs::closeCurrent() {
     close(currentIndex());
 }

@@ -28,6 +28,13 @@ public:
 
     void step(int direction);
 
+Q_SIGNALS:
+    void countChanged(); ///< there are more or fewer of them
+
+protected:
+    void tabInserted(int tab) override;
+    void tabRemoved(int tab) override;
+
 private:
     struct Kept {
         Viewport view;

@@ -135,7 +135,7 @@ void NoticeBar::say(const Problem& problem, qsizetype others) {
     QString text = QStringLiteral("<b>%1</b>").arg(message);
     if (!problem.fix.isEmpty())
         text += tr(" &nbsp;%1").arg(problem.fix.toHtmlEscaped());
-    if (session.sketch() && weight(problem) == 2)
+    if (session.sketch() && !session.previewing() && weight(problem) == 2)
         text += tr(" <i>The graph is shown as the file has it; what needs more is not known.</i>");
     m_text->setText(text);
     const Remedy* remedy = remedyOf(problem.code);

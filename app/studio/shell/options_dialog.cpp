@@ -4,12 +4,21 @@
 #include "core/cost/cost.h"
 
 #include <QFormLayout>
+#include <QGroupBox>
 #include <QPushButton>
 #include <QRegularExpression>
+#include <QVBoxLayout>
 
 namespace fuselage::studio {
 
 namespace {
+
+/// A titled part of the dialog.
+QFormLayout* group(QDialog* dialog, const QString& title) {
+    auto* box = new QGroupBox(title, dialog);
+    dialog->layout()->addWidget(box);
+    return new QFormLayout(box);
+}
 
 template <typename Field>
 Field* row(QFormLayout* form, const QString& title, const QString& help, Field* field) {
@@ -17,6 +26,15 @@ Field* row(QFormLayout* form, const QString& title, const QString& help, Field* 
     field->setAccessibleName(title);
     form->addRow(title, field);
     return field;
+}
+
+/// A box with its words beside it.
+QCheckBox* tick(QFormLayout* form, const QString& title, const QString& help, QWidget* parent) {
+    auto* box = new QCheckBox(title, parent);
+    box->setToolTip(help);
+    box->setAccessibleName(title);
+    form->addRow(box);
+    return box;
 }
 
 QString dimsText(const std::map<std::string, int64_t>& dims) {
@@ -54,63 +72,82 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
     : QDialog(parent), m_options(options) {
     setWindowTitle(tr("Options"));
     setObjectName("options");
-    auto* form = new QFormLayout(this);
-    m_backend = row(form, tr("Backend"), tr("what measures; auto is cuda where it can be used"),
-                    new QComboBox(this));
-    m_backend->addItems({"auto", "cpu", "cuda", "reference"});
-    m_backend->setCurrentText(settings.backend);
-    m_device =
-        row(form, tr("Predict for"), tr("device profile of predicted times"), new QComboBox(this));
-    for (const std::string& name : deviceProfileNames())
-        m_device->addItem(QString::fromStdString(name));
-    m_device->setCurrentText(options.device);
-    m_precision =
-        row(form, tr("Precision"), tr("what float32 values are stored as"), new QComboBox(this));
+    auto* column = new QVBoxLayout(this);
+    QFormLayout* rules = group(this, tr("Rules"));
+    m_builtin = tick(rules, tr("Use the built-in library"), tr("its rules run before yours"), this);
+    m_cost = tick(rules, tr("Fuse only where the prediction gains"),
+                  tr("else every legal match is taken that the gate of its rule admits"), this);
+    m_strict = tick(rules, tr("Keep every bit of the unfused results"),
+                    tr("rounds at every inner edge; of the rewrites only exact ones run"), this);
+    QFormLayout* model = group(this, tr("Model"));
+    m_dims = row(model, tr("Sizes of open dimensions"),
+                 tr("of dimensions, or of axes of inputs, e.g. N=4, x.2=320"),
+                 new QLineEdit(dimsText(options.fuse.dims), this));
+    m_dims->setPlaceholderText(taken.empty() ? tr("none are open") : dimsText(taken));
+    m_precision = row(model, tr("Store float32 values as"),
+                      tr("tf32 only lets multiplications round; fp16 and bf16 halve the bytes"),
+                      new QComboBox(this));
     for (const char* name : precisionNames)
         m_precision->addItem(name);
-    m_precision->setCurrentText(nameOf(options.precision));
-    m_precisionOf = row(form, tr("Precision of nodes"),
+    m_precisionOf = row(model, tr("Except at these nodes"),
                         tr("exceptions, with semicolons between: NODES=fp32 or NODES=fp16; NODES "
                            "is a name (* stands for anything), op:Softmax, op:Conv group>1, "
                            "rule:LayerNorm or @FILE"),
-                        new QLineEdit(options.precisionOf.join("; "), this));
+                        new QLineEdit(this));
     m_precisionOf->setPlaceholderText(tr("e.g. op:Softmax=fp32; /head/*=fp32"));
-    m_threads = row(form, tr("Threads"), tr("0: all of this machine"), new QSpinBox(this));
+    QFormLayout* predicting = group(this, tr("Prediction"));
+    m_device = row(predicting, tr("Predict for"), tr("device profile of predicted times"),
+                   new QComboBox(this));
+    for (const std::string& name : deviceProfileNames())
+        m_device->addItem(QString::fromStdString(name));
+    QFormLayout* measuring = group(this, tr("Measuring"));
+    m_backend = row(measuring, tr("Backend"), tr("what runs it; auto is cuda where it can be used"),
+                    new QComboBox(this));
+    m_backend->addItems({"auto", "cpu", "cuda", "reference"});
+    m_threads = row(measuring, tr("Threads"), tr("that compute"), new QSpinBox(this));
     m_threads->setRange(0, 1024);
-    m_threads->setValue(settings.threads);
-    m_seconds = row(form, tr("Seconds"), tr("to measure for, both sides together"),
-                    new QDoubleSpinBox(this));
+    m_threads->setSpecialValueText(tr("all of this machine"));
+    m_seconds =
+        row(measuring, tr("Measure for"), tr("both sides together"), new QDoubleSpinBox(this));
     m_seconds->setRange(0.1, 3600);
-    m_seconds->setValue(settings.seconds);
-    m_dims = row(form, tr("Dimensions"),
-                 tr("sizes of open dimensions, or of axes of inputs, e.g. N=4, x.2=320"),
-                 new QLineEdit(dimsText(options.fuse.dims), this));
-    m_dims->setPlaceholderText(taken.empty() ? tr("none are open") : dimsText(taken));
-    m_verify =
-        row(form, tr("Verify"), tr("compare outputs with the reference"), new QCheckBox(this));
-    m_verify->setChecked(settings.verify);
-    m_counters =
-        row(form, tr("Hardware counters"),
-            tr("count bytes on a CUDA device, in runs after the timed ones"), new QCheckBox(this));
-    m_counters->setChecked(settings.counters);
-    m_strict = row(form, tr("Strict"), tr("bit-exact with the unfused run"), new QCheckBox(this));
-    m_strict->setChecked(options.fuse.strict);
-    m_builtin = row(form, tr("Standard library"), tr("run the built-in rules before yours"),
-                    new QCheckBox(this));
-    m_builtin->setChecked(options.rules.builtin);
-    m_cost = row(form, tr("Ask the cost model"), tr("fuse only where the prediction gains"),
-                 new QCheckBox(this));
-    m_cost->setChecked(options.fuse.decide != Decide::Rules);
+    m_seconds->setDecimals(1);
+    m_seconds->setSuffix(tr(" s"));
+    m_verify = tick(measuring, tr("Compare the outputs with the reference"),
+                    tr("slow for large models"), this);
+    m_counters = tick(measuring, tr("Count bytes with hardware counters"),
+                      tr("on a CUDA device, in runs after the timed ones"), this);
     m_wrong = new QLabel(this);
     m_wrong->setAccessibleName(tr("what is wrong"));
-    form->addRow(m_wrong);
-    m_buttons = new QDialogButtonBox(QDialogButtonBox::Ok | QDialogButtonBox::Cancel, this);
-    form->addRow(m_buttons);
+    column->addWidget(m_wrong);
+    m_buttons = new QDialogButtonBox(
+        QDialogButtonBox::Ok | QDialogButtonBox::Cancel | QDialogButtonBox::RestoreDefaults, this);
+    column->addWidget(m_buttons);
+    fill(options, settings);
+    connect(m_buttons->button(QDialogButtonBox::RestoreDefaults), &QPushButton::clicked, this,
+            &OptionsDialog::takeDefaults);
     connect(m_buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
     connect(m_buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(m_dims, &QLineEdit::textChanged, this, &OptionsDialog::check);
     connect(m_precisionOf, &QLineEdit::textChanged, this, &OptionsDialog::check);
     connect(m_precision, &QComboBox::currentTextChanged, this, &OptionsDialog::check);
+}
+
+void OptionsDialog::fill(const SessionOptions& options, const MeasureSettings& settings) {
+    m_backend->setCurrentText(settings.backend);
+    m_threads->setValue(settings.threads);
+    m_seconds->setValue(settings.seconds);
+    m_verify->setChecked(settings.verify);
+    m_counters->setChecked(settings.counters);
+    m_device->setCurrentText(options.device);
+    m_precision->setCurrentText(nameOf(options.precision));
+    m_precisionOf->setText(options.precisionOf.join("; "));
+    m_strict->setChecked(options.fuse.strict);
+    m_builtin->setChecked(options.rules.builtin);
+    m_cost->setChecked(options.fuse.decide != Decide::Rules);
+}
+
+void OptionsDialog::takeDefaults() {
+    fill({}, {});
 }
 
 /// Whether all that is typed can be used, and if not why.

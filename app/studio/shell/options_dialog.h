@@ -23,10 +23,15 @@ public:
     OptionsDialog(const SessionOptions& options, const MeasureSettings& settings,
                   const DimensionValues& taken, QWidget* parent);
 
+    /// What is chosen on a fresh start; sizes of dimensions belong to the model and stay.
+    void takeDefaults();
+
     SessionOptions sessionOptions() const;
     MeasureSettings measureSettings() const;
 
 private:
+    void fill(const SessionOptions& options, const MeasureSettings& settings);
+
     SessionOptions m_options;
     QComboBox *m_backend, *m_device, *m_precision;
     QSpinBox* m_threads;

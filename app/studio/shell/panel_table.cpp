@@ -2,6 +2,7 @@
 #include "app/studio/shell/panel_table.h"
 
 #include "app/studio/panels/editor/editor_panel.h"
+#include "app/studio/panels/flame/flame_panel.h"
 #include "app/studio/panels/help/help_panel.h"
 #include "app/studio/panels/inspector/inspector_panel.h"
 #include "app/studio/panels/kernels/kernels_panel.h"
@@ -10,6 +11,7 @@
 #include "app/studio/panels/outline/outline_panel.h"
 #include "app/studio/panels/problems/problems_panel.h"
 #include "app/studio/panels/roofline/roofline_panel.h"
+#include "app/studio/panels/rule_list/rule_list_panel.h"
 #include "app/studio/panels/runs/runs_panel.h"
 #include "app/studio/panels/steps/steps_panel.h"
 #include "app/studio/panels/timeline/timeline_panel.h"
@@ -39,9 +41,12 @@ const PanelRow rows[] = {
      "every kernel of the fused plan: time, bytes, tactic, source nodes"},
     {"why_not", "Why not", bottom, makeNearMissesPanel,
      "matches that failed at one step, nearest first"},
+    {"rule_list", "Rule list", bottom, makeRuleListPanel,
+     "the rules that are asked, with what each saves; a box switches one off"},
     {"traffic", "Traffic", bottom, makeTrafficPanel,
      "bytes saved by rule; before and after: logical, L2, DRAM"},
     {"timeline", "Timeline", bottom, makeTimelinePanel, "kernels one after the other, to scale"},
+    {"flame", "Scopes", bottom, makeFlamePanel, "which modules of the model take the time"},
     {"roofline", "Roofline", bottom, makeRooflinePanel,
      "from the nodes that were fused to the fused node"},
     {"steps", "Steps", bottom, makeStepsPanel, "what the rewriter did and refused, in order"},
@@ -54,6 +59,13 @@ const PanelRow rows[] = {
 
 std::span<const PanelRow> panelTable() {
     return rows;
+}
+
+const PanelRow* panelNamed(std::string_view id) {
+    for (const PanelRow& row : rows)
+        if (row.id == id)
+            return &row;
+    return nullptr;
 }
 
 } // namespace fuselage::studio

@@ -7,6 +7,7 @@
 
 #include <QWidget>
 #include <span>
+#include <string_view>
 
 namespace fuselage::studio {
 
@@ -19,5 +20,8 @@ struct PanelRow {
 };
 
 std::span<const PanelRow> panelTable();
+
+/// Null when there is none.
+const PanelRow* panelNamed(std::string_view id);
 
 } // namespace fuselage::studio

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/shell/window_state.h"
 
+#include "app/studio/panels/table_panel.h"
+
 #include <QFileInfo>
 
 namespace fuselage::studio {
@@ -72,6 +74,7 @@ void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canva
     settings.setValue("open/counters", measuring.counters);
     settings.setValue("open/overlay", canvases.overlay());
     settings.setValue("view/columns", canvases.inColumns());
+    settings.setValue("view/map", canvases.map());
     const Viewport& view = canvases.canvas(scene::Before).viewport();
     settings.setValue("open/centre", view.centre);
     settings.setValue("open/zoom", view.zoom);
@@ -110,6 +113,7 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
     measuring.counters = settings.value("open/counters", false).toBool();
     workbench.measurements.setSettings(measuring);
     canvases.setInColumns(settings.value("view/columns", true).toBool());
+    canvases.setMap(settings.value("view/map", true).toBool());
     canvases.setOverlay(settings.value("open/overlay", "none").toString());
     double zoom = settings.value("open/zoom").toDouble();
     if (zoom > 0)
@@ -139,6 +143,20 @@ void saveTabs(QSettings& settings, const EditorPanel& editor) {
 void restoreTabs(QSettings& settings, EditorPanel& editor) {
     editor.reopen(settings.value("open/tabs").toStringList(),
                   settings.value("open/tab").toString());
+}
+
+void saveColumns(QSettings& settings, const QWidget& window) {
+    QVariantMap away;
+    for (TablePanel* panel : window.findChildren<TablePanel*>())
+        if (const QStringList titles = panel->putAway(); !titles.isEmpty())
+            away[panel->table().accessibleName()] = titles;
+    settings.setValue("view/columnsAway", away);
+}
+
+void restoreColumns(const QSettings& settings, const QWidget& window) {
+    const QVariantMap away = settings.value("view/columnsAway").toMap();
+    for (TablePanel* panel : window.findChildren<TablePanel*>())
+        panel->setPutAway(away.value(panel->table().accessibleName()).toStringList());
 }
 
 bool endedWhileOpening(const QSettings& settings) {

@@ -19,6 +19,10 @@ bool restoreOpen(QSettings& settings, Workbench& workbench, CanvasPair& canvases
 /// Sizes that were given to models, of any start before.
 void restoreDimensions(const QSettings& settings, Session& session);
 
+/// Columns of tables that were put away.
+void saveColumns(QSettings& settings, const QWidget& window);
+void restoreColumns(const QSettings& settings, const QWidget& window);
+
 /// True when the program ended while it opened a model.
 bool endedWhileOpening(const QSettings& settings);
 

@@ -4,6 +4,7 @@
 
 #include <QAction>
 #include <QKeySequence>
+#include <QMenu>
 #include <QObject>
 #include <QString>
 #include <functional>
@@ -18,7 +19,7 @@ enum class KeyScope {
 };
 
 struct CommandRow {
-    QString id;    ///< stable: settings and tests use it, "file.open"
+    QString id;    ///< stable: settings, tests and icons use it, "file.open"
     QString menu;  ///< "File"; empty: only in palette and cheat sheet
     QString title; ///< "Open model ..."
     QList<QKeySequence> keys;
@@ -34,9 +35,22 @@ public:
     /// A command with what it does. The action carries title, keys and enabled state.
     QAction* add(const CommandRow& row, std::function<void()> run);
 
+    /// The command has a check mark while `on` says so.
+    void showState(const QString& id, std::function<bool()> on);
+
+    /// The command is greyed while `reason` says why it is not possible; its keys are then refused
+    /// with these words.
+    void setReason(const QString& id, std::function<QString()> reason);
+
+    /// Asks all states and reasons anew; commands do so when they are done.
+    void refresh();
+
     struct Entry {
         CommandRow row;
         QAction* action = nullptr;
+        QAction* refusal = nullptr; ///< has the keys while `action` is greyed; null: never is
+        std::function<bool()> on = {};
+        std::function<QString()> reason = {};
     };
 
     /// In the order of adding.
@@ -45,8 +59,16 @@ public:
     /// Null when there is none.
     QAction* find(const QString& id) const;
 
+Q_SIGNALS:
+    void refused(const QString& title, const QString& reason);
+
 private:
+    Entry* entry(const QString& id);
+
     std::vector<Entry> m_entries;
 };
+
+/// Says at the pointer why a row of the menu is greyed.
+void showReasons(QMenu& menu);
 
 } // namespace fuselage::studio

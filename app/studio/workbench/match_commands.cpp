@@ -6,6 +6,7 @@
 #include "app/studio/workbench/undo.h"
 
 #include <algorithm>
+#include <memory>
 
 namespace fuselage::studio {
 
@@ -40,33 +41,48 @@ void changeDisabled(Workbench& workbench, const QString& text, std::vector<Match
 
 void addMatchCommands(Workbench& workbench) {
     CommandTable& table = workbench.commands;
-    QAction* disable = table.add({"match.disable",
-                                  "Rules",
-                                  QObject::tr("Disable this match"),
-                                  {QKeySequence("Ctrl+Shift+D")}},
-                                 [&workbench] { disableSelected(workbench); });
-    QAction* enable = table.add(
-        {"match.enableAll", "Rules", QObject::tr("Enable all disabled matches"), {}},
-        [&workbench] { changeDisabled(workbench, QObject::tr("enable all matches"), {}); });
+    table.add({"match.disable",
+               "Rules",
+               QObject::tr("Disable this match"),
+               {QKeySequence("Ctrl+Shift+D")}},
+              [&workbench] { disableSelected(workbench); });
+    table.add({"match.enableAll", "Rules", QObject::tr("Enable all disabled matches"), {}},
+              [&workbench] { changeDisabled(workbench, QObject::tr("enable all matches"), {}); });
     auto* trial = new MatchTrial(workbench.session, workbench.measurements, &table);
-    QAction* compare =
-        table.add({"match.trial",
-                   "Rules",
-                   QObject::tr("Measure with and without this match"),
-                   {QKeySequence("Ctrl+Alt+M")}},
-                  [&workbench, trial] {
-                      if (const SnapshotPtr& snapshot = workbench.session.snapshot())
-                          trial->start(keysOf(*snapshot, workbench.selection.selection().after));
-                  });
-    auto update = [&workbench, disable, enable, compare] {
+    table.add({"match.trial",
+               "Rules",
+               QObject::tr("Measure with and without this match"),
+               {QKeySequence("Ctrl+Alt+M")}},
+              [&workbench, trial] {
+                  if (const SnapshotPtr& snapshot = workbench.session.snapshot())
+                      trial->start(keysOf(*snapshot, workbench.selection.selection().after));
+              });
+    // Asked with every refresh, found out where it can change.
+    auto selected = std::make_shared<bool>(false);
+    auto update = [&workbench, &table, selected] {
         const SnapshotPtr& snapshot = workbench.session.snapshot();
         const QStringList& after = workbench.selection.selection().after;
-        disable->setEnabled(snapshot && !keysOf(*snapshot, after).empty());
-        compare->setEnabled(disable->isEnabled());
-        enable->setEnabled(!workbench.session.options().fuse.disabled.empty());
+        *selected = snapshot && !keysOf(*snapshot, after).empty();
+        table.refresh();
     };
-    QObject::connect(&workbench.selection, &SelectionHub::changed, disable, update);
-    QObject::connect(&workbench.session, &Session::snapshotChanged, disable, update);
+    const auto needsMatch = [&workbench, selected] {
+        return *selected                      ? QString()
+               : workbench.session.snapshot() ? QObject::tr("select a fused node first")
+                                              : QObject::tr("open a model first: Ctrl+O");
+    };
+    table.setReason("match.disable", needsMatch);
+    table.setReason("match.trial", [&workbench, needsMatch] {
+        return workbench.measurements.running()
+                   ? QObject::tr("a measurement is running: Shift+F5 ends it")
+                   : needsMatch();
+    });
+    table.setReason("match.enableAll", [&workbench] {
+        return workbench.session.options().fuse.disabled.empty()
+                   ? QObject::tr("no match is disabled")
+                   : QString();
+    });
+    QObject::connect(&workbench.selection, &SelectionHub::changed, &table, update);
+    QObject::connect(&workbench.session, &Session::snapshotChanged, &table, update);
     update();
 }
 

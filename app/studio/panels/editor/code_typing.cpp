@@ -51,6 +51,10 @@ void CodeView::offer(std::vector<dsl::Completion> found) {
         return m_usual.value(QString::fromStdString(a.label)) >
                m_usual.value(QString::fromStdString(b.label));
     });
+    constexpr qsizetype widest = 32, longest = 70; // letters of the two columns
+    qsizetype letters = 0;
+    for (const dsl::Completion& each : found)
+        letters = std::max(letters, QString::fromStdString(each.label).size());
     for (const dsl::Completion& each : found) {
         auto* item = new QStandardItem(QString::fromStdString(each.label));
         item->setData(m_items->rowCount(), Qt::UserRole);
@@ -59,6 +63,11 @@ void CodeView::offer(std::vector<dsl::Completion> found) {
         if (!each.detail.empty())
             words += QStringLiteral(": ") + QString::fromStdString(each.detail);
         item->setToolTip(words);
+        const QString first = words.section('\n', 0, 0);
+        item->setData(
+            item->text().leftJustified(std::min(letters, widest) + 2) +
+                (first.size() > longest ? first.left(longest) + QStringLiteral("…") : first),
+            ShownRole);
         item->setData(item->text() + QStringLiteral(", ") + words, Qt::AccessibleTextRole);
         m_items->appendRow(item);
     }

@@ -29,18 +29,14 @@ private:
     CodeView* m_view;
 };
 
-/// What a completion is beside its name: signatures of operators, values of attributes.
+/// A column of names and one of what they are.
 class CompletionDelegate final : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
     void initStyleOption(QStyleOptionViewItem* option, const QModelIndex& index) const override {
-        constexpr qsizetype longest = 70;
         QStyledItemDelegate::initStyleOption(option, index);
-        const QString words = index.data(Qt::ToolTipRole).toString().section('\n', 0, 0);
-        option->text +=
-            QStringLiteral("    ") +
-            (words.size() > longest ? words.left(longest) + QStringLiteral("…") : words);
+        option->text = index.data(CodeView::ShownRole).toString();
     }
 };
 
@@ -57,6 +53,7 @@ CodeView::CodeView(Language& language, const QString& file, QWidget* parent)
     m_completer->setCompletionMode(QCompleter::PopupCompletion);
     m_completer->setCaseSensitivity(Qt::CaseInsensitive);
     m_completer->popup()->setAccessibleName(tr("completions"));
+    m_completer->popup()->setFont(font()); // letters of one width make columns
     m_completer->popup()->setItemDelegate(new CompletionDelegate(m_completer->popup()));
     connect(
         m_completer, qOverload<const QModelIndex&>(&QCompleter::activated), this,

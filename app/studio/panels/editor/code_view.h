@@ -41,6 +41,10 @@ public:
 
     void showCompletions();
     QStandardItemModel& completions() { return *m_items; }
+
+    /// Of a completion: its name and, in a column of its own, what it is: the signature of an
+    /// operator, the values of an attribute.
+    static constexpr int ShownRole = Qt::UserRole + 2;
     /// Puts the completion of that row in place of the word at the cursor.
     void insertCompletion(int row);
 

@@ -4,6 +4,7 @@
 #include "app/pipeline/kernel_text.h"
 #include "app/studio/graph_view/colours.h"
 #include "app/studio/panels/inspector/inspector_text.h"
+#include "app/studio/session/pair_facts.h"
 
 #include <QDialog>
 #include <QFontDatabase>
@@ -95,16 +96,23 @@ QWidget* makeInspectorPanel(Workbench& workbench, QWidget* parent) {
     browser->setOpenLinks(false);
     browser->setFrameShape(QFrame::NoFrame);
     auto texts = std::make_shared<bool>(false); // of kernels are shown
-    auto show = [browser, texts, &workbench] {
+    auto* facts = new PairFacts(workbench.session, browser);
+    auto show = [browser, texts, facts, &workbench] {
         const app::Report* report = workbench.session.report();
+        const QStringList& nodes = workbench.selection.selection().before;
+        std::vector<app::PairReport> pairs;
+        if (report && touchesPairs(report->before.graph, nodes))
+            pairs = facts->pairs();
         KernelTextOf textOf;
         if (*texts && workbench.session.snapshot())
             textOf = [snapshot = workbench.session.snapshot()](size_t kernel) {
                 return kernelTextOf(*snapshot, kernel);
             };
-        browser->setHtml(report ? inspectorHtml(*report, workbench.selection.selection(), textOf)
-                                : QString());
+        browser->setHtml(
+            report ? inspectorHtml(*report, workbench.selection.selection(), textOf, pairs)
+                   : QString());
     };
+    QObject::connect(facts, &PairFacts::known, browser, show);
     QObject::connect(&workbench.session, &Session::reportChanged, browser, show);
     QObject::connect(&workbench.selection, &SelectionHub::changed, browser, show);
     QObject::connect(browser, &QTextBrowser::anchorClicked, browser,

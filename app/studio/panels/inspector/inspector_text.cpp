@@ -3,10 +3,12 @@
 
 #include "app/report/counted.h"
 #include "app/report/format.h"
+#include "app/report/pairs_text.h"
 #include "app/report/quantised.h"
 #include "app/studio/item_models/near_miss_table.h"
 #include "app/studio/item_models/words.h"
 
+#include <QSet>
 #include <algorithm>
 
 namespace fuselage::studio {
@@ -214,7 +216,7 @@ QString missHtml(const app::NearMissReport& miss) {
             .arg(miss.steps)
             .arg(nodeLink(miss.node), escaped(miss.reason.code), escaped(miss.reason.message));
     if (!miss.reason.flip.empty())
-        out += QObject::tr("<br>it would match: %1").arg(escaped(miss.reason.flip));
+        out += QObject::tr("<br>it might match, not tried: %1").arg(escaped(miss.reason.flip));
     return out + "</p>";
 }
 
@@ -236,6 +238,28 @@ QString missesHtml(const app::Report& report, const QStringList& nodes) {
     return out;
 }
 
+/// The first that concern the nodes.
+std::vector<const MatchReport*> shownMatches(const app::Report& report, const QStringList& nodes) {
+    constexpr size_t most = 3;
+    std::vector<const MatchReport*> out;
+    for (const MatchReport& match : report.matches)
+        if (out.size() < most &&
+            std::any_of(match.nodes.begin(), match.nodes.end(),
+                        [&](const std::string& name) { return nodes.contains(words(name)); }))
+            out.push_back(&match);
+    return out;
+}
+
+/// Nodes whose match is shown, with all of its nodes: they need not be listed once more.
+QSet<QString> namedByMatches(const app::Report& report, const Selection& selection) {
+    QSet<QString> out;
+    if (selection.rule.isEmpty())
+        for (const MatchReport* match : shownMatches(report, selection.before))
+            for (const std::string& name : match->nodes)
+                out.insert(words(name));
+    return out;
+}
+
 QString matchesAndKernelsHtml(const app::Report& report, const QStringList& nodes,
                               const KernelTextOf& textOf) {
     QString out;
@@ -243,11 +267,9 @@ QString matchesAndKernelsHtml(const app::Report& report, const QStringList& node
         return std::any_of(sources.begin(), sources.end(),
                            [&](const std::string& name) { return nodes.contains(words(name)); });
     };
+    for (const MatchReport* match : shownMatches(report, nodes))
+        out += matchHtml(*match);
     int shown = 0;
-    for (const MatchReport& match : report.matches)
-        if (concerns(match.nodes) && ++shown <= 3)
-            out += matchHtml(match);
-    shown = 0;
     for (size_t i = 0; i < report.after.kernels.size(); ++i)
         if (concerns(report.after.kernels[i].sources) && ++shown <= 3)
             out +=
@@ -257,6 +279,47 @@ QString matchesAndKernelsHtml(const app::Report& report, const QStringList& node
                               link(QStringLiteral("text:window:%1").arg(i),
                                    QObject::tr("in a window")));
     return out;
+}
+
+/// What the pair opens, converts and blocks.
+QString pairHtml(const app::PairReport& pair) {
+    Table table;
+    table.row(QObject::tr("value"), escaped(pair.value));
+    table.row(QObject::tr("stored as"),
+              QObject::tr("%1, scale %2").arg(escaped(pair.type), escaped(pair.scale)));
+    table.row(QObject::tr("holds"), escaped(pair.range));
+    QStringList nodes;
+    for (const std::string* node : {&pair.store, &pair.load})
+        if (!node->empty())
+            nodes << nodeLink(*node);
+    table.row(QObject::tr("pair"), nodes.join(" → "));
+    table.row(QObject::tr("opens"), escaped(app::opensText(pair)));
+    if (pair.reformatBytes > 0)
+        table.row(
+            QObject::tr("converts"),
+            QObject::tr("%1 in kernels of its own").arg(words(app::bytesText(pair.reformatBytes))));
+    table.row(QObject::tr("blocks"), escaped(app::blocksText(pair)));
+    return heading(QObject::tr("Quantised pair")) + table.html();
+}
+
+QString pairsHtml(const std::vector<app::PairReport>& pairs, const QStringList& nodes) {
+    constexpr int most = 6;
+    QString out;
+    int shown = 0, left = 0;
+    for (const app::PairReport& pair : pairs) {
+        const bool concerns = nodes.contains(words(pair.store)) ||
+                              nodes.contains(words(pair.load)) ||
+                              std::any_of(pair.readers.begin(), pair.readers.end(),
+                                          [&](const app::PairReader& reader) {
+                                              return nodes.contains(words(reader.node));
+                                          });
+        if (!concerns)
+            continue;
+        if (shown < most)
+            out += pairHtml(pair);
+        ++(shown < most ? shown : left);
+    }
+    return left > 0 ? out + QObject::tr("<p>and %1 pairs more</p>").arg(left) : out;
 }
 
 QString ruleHtml(const app::Report& report, const QString& rule) {
@@ -282,8 +345,13 @@ QString modelHtml(const app::Report& report) {
     table.row(QObject::tr("model"), escaped(report.model.path));
     table.row(QObject::tr("inputs"), lines(report.model.inputs));
     table.row(QObject::tr("outputs"), lines(report.model.outputs));
-    table.row(QObject::tr("nodes"),
-              change(QString::number(report.before.nodes), QString::number(report.after.nodes)));
+    const QString nodes = QString::number(report.before.nodes);
+    const QString title = heading(QObject::tr("Nothing selected"));
+    if (report.after.graph.values.empty()) { // a sketch: nothing is known of what runs
+        table.row(QObject::tr("nodes"), nodes);
+        return title + table.html();
+    }
+    table.row(QObject::tr("nodes"), change(nodes, QString::number(report.after.nodes)));
     table.row(QObject::tr("launches"), change(QString::number(report.before.launches),
                                               QString::number(report.after.launches)));
     table.row(QObject::tr("logical traffic"),
@@ -291,13 +359,32 @@ QString modelHtml(const app::Report& report) {
                      words(app::bytesText(report.after.traffic.logical()))));
     table.row(QObject::tr("peak memory"), change(words(app::bytesText(report.before.peakBytes)),
                                                  words(app::bytesText(report.after.peakBytes))));
-    return heading(QObject::tr("Nothing selected")) + table.html();
+    return title + table.html();
 }
 
 } // namespace
 
+bool touchesPairs(const GraphReport& graph, const QStringList& nodes) {
+    std::vector<bool> loaded(graph.values.size());
+    auto isPair = [](const GraphNodeReport& node) {
+        return node.op == "QuantizeLinear" || node.op == "DequantizeLinear";
+    };
+    for (const GraphNodeReport& node : graph.nodes)
+        if (isPair(node))
+            for (uint32_t value : node.outputs)
+                if (value != GraphNodeReport::omitted)
+                    loaded[value] = true;
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNodeReport& node) {
+        return nodes.contains(words(node.name)) &&
+               (isPair(node) ||
+                std::any_of(node.inputs.begin(), node.inputs.end(), [&](uint32_t value) {
+                    return value != GraphNodeReport::omitted && loaded[value];
+                }));
+    });
+}
+
 QString inspectorHtml(const app::Report& report, const Selection& selection,
-                      const KernelTextOf& textOf) {
+                      const KernelTextOf& textOf, const std::vector<app::PairReport>& pairs) {
     if (selection.empty())
         return modelHtml(report);
     QString out;
@@ -308,17 +395,17 @@ QString inspectorHtml(const app::Report& report, const Selection& selection,
             out += nodeHtml(report, report.before.graph, *node);
     } else if (!selection.before.isEmpty()) {
         out += heading(QObject::tr("%1 nodes").arg(selection.before.size()));
+        const QSet<QString> named = namedByMatches(report, selection);
         QStringList names;
-        for (const QString& name : selection.before.mid(0, manyNodes))
-            names << nodeLink(name.toStdString());
-        if (selection.before.size() > manyNodes)
-            names << "...";
+        for (const QString& name : selection.before)
+            if (!named.contains(name) && names.size() <= manyNodes)
+                names << (names.size() < manyNodes ? nodeLink(name.toStdString()) : "...");
         out += names.join("<br>");
     }
     if (selection.rule.isEmpty())
         out += matchesAndKernelsHtml(report, selection.before, textOf);
     if (selection.before.size() <= manyNodes)
-        out += missesHtml(report, selection.before);
+        out += pairsHtml(pairs, selection.before) + missesHtml(report, selection.before);
     return out;
 }
 

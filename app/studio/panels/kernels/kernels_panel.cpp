@@ -5,6 +5,8 @@
 #include "app/studio/item_models/kernel_table.h"
 #include "app/studio/panels/table_panel.h"
 
+#include <algorithm>
+
 namespace fuselage::studio {
 
 QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
@@ -13,11 +15,20 @@ QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
     KernelTable* table = makeKernelTable(nullptr, baseline, verdicts);
     auto* panel =
         new TablePanel(table, QObject::tr("kernels of the fused plan"), workbench, parent);
-    panel->table().setColumnHidden(countedColumn, true);
+    panel->sayWhenEmpty(QObject::tr("the fused plan has no kernel: nothing is left to compute"));
+    for (int column : {predictedColumn, errorColumn, countedColumn})
+        panel->offerColumn(column, false);
     panel->showReport(workbench.session, [table, panel, verdicts](const app::Report& report) {
+        const auto& kernels = report.after.kernels;
         verdicts->set(report);
-        table->setRows(report.after.kernels);
-        panel->table().setColumnHidden(countedColumn, !app::anyCounted(report.after.kernels));
+        table->setRows(kernels);
+        panel->offerColumn(countedColumn, app::anyCounted(kernels));
+        const bool measured =
+            std::any_of(kernels.begin(), kernels.end(), [](const app::KernelReport& kernel) {
+                return kernel.measuredSeconds.has_value();
+            });
+        for (int column : {predictedColumn, errorColumn})
+            panel->offerColumn(column, measured);
     });
     auto compare = [table, panel, baseline, &workbench] {
         const Run* run = workbench.measurements.baseline();
@@ -25,7 +36,7 @@ QWidget* makeKernelsPanel(Workbench& workbench, QWidget* parent) {
         const bool itself = run && run->report == workbench.session.sharedReport();
         baseline->set(run && !itself ? run->report.get() : nullptr);
         for (int column : {table->columnCount() - 2, table->columnCount() - 1})
-            panel->table().setColumnHidden(column, baseline->empty());
+            panel->offerColumn(column, !baseline->empty());
         if (const app::Report* report = workbench.session.report())
             table->setRows(report->after.kernels);
     };

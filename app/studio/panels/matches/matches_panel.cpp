@@ -17,6 +17,8 @@ QWidget* makeMatchesPanel(Workbench& workbench, QWidget* parent) {
     layout->setSpacing(0);
     MatchTable* table = makeMatchTable(nullptr);
     auto* rows = new TablePanel(table, QObject::tr("fused nodes"), workbench, panel);
+    rows->sayWhenEmpty(
+        QObject::tr("no rule fused anything in this model; Why not says what came near"));
     rows->showReport(workbench.session,
                      [table](const app::Report& report) { table->setRows(report.matches); });
     workbench.commands.add({"match.slower", "Rules", QObject::tr("Show fusions that lose"), {}},

@@ -2,8 +2,11 @@
 #include "app/studio/panels/near_misses/near_misses_panel.h"
 
 #include "app/studio/item_models/near_miss_table.h"
+#include "app/studio/panels/near_misses/change_bar.h"
 #include "app/studio/panels/near_misses/near_miss_marks.h"
 #include "app/studio/panels/table_panel.h"
+
+#include <QLayout>
 
 namespace fuselage::studio {
 
@@ -11,16 +14,37 @@ namespace {
 
 const QString nearMissOwner = QStringLiteral("near miss");
 
+std::vector<NearMissRow> rowsWith(const app::Report& report, const ChangeTrial& trial) {
+    std::vector<NearMissRow> rows = nearMissRows(report);
+    for (NearMissRow& row : rows)
+        if (const TriedChange* tried = trial.tried(row.first); tried && tried->outcome)
+            row.tried = tried->outcome->helps() ? tried->outcome->us * 1e-6 : 0;
+    return rows;
+}
+
 } // namespace
 
 QWidget* makeNearMissesPanel(Workbench& workbench, QWidget* parent) {
     NearMissTable* table = makeNearMissTable(nullptr);
     auto* panel = new TablePanel(table, QObject::tr("near misses"), workbench, parent);
-    panel->showReport(workbench.session,
-                      [table](const app::Report& report) { table->setRows(nearMissRows(report)); });
-    QObject::connect(&workbench.session, &Session::reportChanged, panel,
-                     [&workbench] { workbench.marks.set(nearMissOwner, {}); });
-    QObject::connect(panel, &TablePanel::chosen, panel, [table, &workbench](int row) {
+    panel->sayWhenEmpty(QObject::tr("no near misses: no match ended at its last conditions"));
+    panel->stretch(whyColumn);
+    auto* trial = new ChangeTrial(workbench.session, panel);
+    auto* bar = new ChangeBar(workbench, *trial, panel);
+    panel->layout()->addWidget(bar);
+    panel->showReport(workbench.session, [table, trial](const app::Report& report) {
+        table->setRows(rowsWith(report, *trial));
+    });
+    QObject::connect(trial, &ChangeTrial::found, panel, [table, trial, &workbench] {
+        if (const app::Report* report = workbench.session.report())
+            table->setRows(rowsWith(*report, *trial));
+    });
+    QObject::connect(&workbench.session, &Session::reportChanged, panel, [bar, &workbench] {
+        workbench.marks.set(nearMissOwner, {});
+        bar->choose(std::nullopt);
+    });
+    QObject::connect(panel, &TablePanel::chosen, panel, [table, bar, &workbench](int row) {
+        bar->choose(row >= 0 ? std::optional(table->row(row).first) : std::nullopt);
         const app::Report* report = workbench.session.report();
         workbench.marks.set(nearMissOwner, row >= 0 && report
                                                ? marksOf(table->row(row).miss, report->before.graph)

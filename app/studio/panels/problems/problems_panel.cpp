@@ -9,6 +9,7 @@ namespace fuselage::studio {
 QWidget* makeProblemsPanel(Workbench& workbench, QWidget* parent) {
     ProblemTable* table = makeProblemTable(nullptr);
     auto* panel = new TablePanel(table, QObject::tr("problems"), workbench, parent);
+    panel->sayWhenEmpty(QObject::tr("nothing is wrong"));
     auto show = [table, &session = workbench.session] {
         const QList<Problem> rows = session.problems() + session.notes();
         table->setRows({rows.begin(), rows.end()});

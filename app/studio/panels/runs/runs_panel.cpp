@@ -9,6 +9,7 @@ namespace fuselage::studio {
 QWidget* makeRunsPanel(Workbench& workbench, QWidget* parent) {
     RunTable* table = makeRunTable(nullptr);
     auto* panel = new TablePanel(table, QObject::tr("measured runs"), workbench, parent);
+    panel->sayWhenEmpty(QObject::tr("nothing was measured yet: F5 measures what is open"));
     Measurements& measurements = workbench.measurements;
     auto show = [table, &measurements] { table->setRows(runRows(measurements)); };
     QObject::connect(&measurements, &Measurements::runsChanged, panel, show);

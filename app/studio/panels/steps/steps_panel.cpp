@@ -16,6 +16,7 @@ QWidget* makeStepsPanel(Workbench& workbench, QWidget* parent) {
     layout->setSpacing(0);
     StepTable* table = makeStepTable(nullptr);
     auto* rows = new TablePanel(table, QObject::tr("steps of the rewriting"), workbench, panel);
+    rows->sayWhenEmpty(QObject::tr("no rule did or tried anything in this model"));
     rows->showReport(workbench.session,
                      [table](const app::Report& report) { table->setRows(report.steps); });
     rows->filter().setText(QStringLiteral("-what:refused")); // there are hundreds

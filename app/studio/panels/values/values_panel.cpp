@@ -239,12 +239,13 @@ void ValuesPanel::look() {
     m_text->clear();
     if (at < 0) {
         m_lane.cancel();
-        m_facts->setText(
-            m_workbench.session.sketch() ? tr("this model can only be looked at: it cannot be run, "
-                                              "or its weights are absent")
-            : m_results.isEmpty() ? tr("select a node: what it reads and gives is shown here")
-                                  : tr("this node reads no constants; Compute results runs the "
-                                       "model and shows what it gives"));
+        m_facts->setText(m_workbench.session.sketch() && !m_workbench.session.previewing()
+                             ? tr("this model can only be looked at: it cannot be run, "
+                                  "or its weights are absent")
+                         : m_results.isEmpty()
+                             ? tr("select a node: what it reads and gives is shown here")
+                             : tr("this node reads no constants; Compute results runs the "
+                                  "model and shows what it gives"));
         return;
     }
     const Row row = m_rows[static_cast<size_t>(at)];
