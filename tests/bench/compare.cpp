@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused, unfused and ONNX Runtime side by side: `fuselage bench` and ONNX Runtime take turns, so
-// that what disturbs the machine disturbs all of them. Prints a table; --publish also writes it to
-// a file. Compares times only: whether results agree is ort_check's business.
+// Fused, unfused and ONNX Runtime side by side on the same inputs: every round runs all three, each
+// alone, since what one leaves in the caches would be lost by another; whoever is not measured is
+// stopped. The stages before the first result are those of one `fuselage bench`. Compares times
+// only: whether results agree is ort_check's business.
+#include "app/cli/wait_policy.h"
 #include "app/pipeline/machine.h"
 #include "app/report/format.h"
 #include "tests/bench/figures.h"
+#include "tests/bench/stranger_server.h"
 #include "tests/bench/subjects.h"
-#include "tests/support/process.h"
+#include "tests/bench/turn_server.h"
+#include "tests/ort/onnx_runtime.h"
 #include "tests/support/temporary_folder.h"
 
 #include <CLI/CLI.hpp>
@@ -14,24 +18,30 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cstdlib>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
+#include <sys/prctl.h>
 
 using namespace fuselage;
 using bench::loadText;
 using bench::median;
 using bench::Rounds;
 using bench::spread;
+using bench::TurnServer;
 using nlohmann::json;
+using testing_support::Process;
 
 namespace {
 
 struct Options {
     std::string program, script, modules;
+    std::string self, mode, data, work; ///< of a child, which has the mode "serve"
     bench::Publication publication;
     std::vector<int> threads{2};
-    int rounds = 5;
+    int rounds = 5, limit = 900;
     double seconds = 2;
     std::vector<std::string> models{"resnet50", "resnet50:16", "vit_b_16", "bert_base"};
 };
@@ -41,25 +51,26 @@ struct Row {
     int threads = 2;
     Rounds fused, unfused, runtime; ///< median milliseconds of each round
     Rounds toUnfused, toRuntime;    ///< ratios within a round
-    std::map<std::string, Rounds> stages;
+    json stages;                    ///< seconds by name
 };
 
-Result<json> benchOnce(const Options& options, const Row& row, const bench::Subject& subject,
-                       const std::string& folder) {
-    std::string report = folder + "/report.json";
+/// What `fuselage bench` says of its stages.
+Result<json> stagesOf(const Options& options, const Row& row, const bench::Subject& subject,
+                      const std::string& folder) {
+    const std::string report = folder + "/report.json";
     std::vector<std::string> command{options.program,
                                      "bench",
-                                     subject.job.model,
+                                     subject.stored.model,
                                      "--quiet",
                                      "--no-verify",
                                      "--threads",
                                      std::to_string(row.threads),
                                      "--seconds",
-                                     fmt::format("{}", options.seconds),
+                                     "0.1",
                                      "--report",
                                      report};
-    if (subject.images > 1)
-        command.insert(command.end(), {"--dim", fmt::format("N={}", subject.images)});
+    for (const auto& [symbol, size] : subject.dims)
+        command.insert(command.end(), {"--dim", fmt::format("{}={}", symbol, size)});
     auto ran = testing_support::runProcess(command, {});
     if (!ran)
         return failure(ran.error());
@@ -70,29 +81,62 @@ Result<json> benchOnce(const Options& options, const Row& row, const bench::Subj
     json parsed = json::parse(in, nullptr, false);
     if (parsed.is_discarded() || !parsed.contains("timings"))
         return failure("bench.report", "is not a report", report);
-    return parsed["timings"];
+    return parsed["timings"]["stages_s"];
 }
 
-Result<void> addRound(const Options& options, const ort::OnnxRuntime* runtime,
-                      const bench::Subject& subject, const std::string& folder, Row& row) {
-    auto timings = benchOnce(options, row, subject, folder);
-    if (!timings)
-        return failure(timings.error());
-    row.unfused.push_back((*timings)["before"]["median_us"].get<double>() / 1e3);
-    row.fused.push_back((*timings)["after"]["median_us"].get<double>() / 1e3);
-    row.toUnfused.push_back((*timings)["ratio"]["median"].get<double>());
-    for (const auto& [stage, seconds] : (*timings)["stages_s"].items())
-        row.stages[stage].push_back(seconds.get<double>());
-    if (!runtime)
-        return {};
-    ort::Job job = subject.job;
-    job.threads = row.threads;
-    job.seconds = options.seconds;
-    auto seconds = runtime->time(job, folder);
-    if (!seconds)
-        return failure(seconds.error());
-    row.runtime.push_back(median(*seconds) * 1e3);
-    row.toRuntime.push_back(row.fused.back() / row.runtime.back());
+Result<Process> serve(const Options& options, const Row& row, const bench::Subject& subject,
+                      const std::string& work) {
+    testing_support::ProcessOptions input;
+    input.takesInput = true;
+    return Process::start({options.self, "--mode", "serve", "--program", options.program,
+                           "--script", options.script, "--threads", std::to_string(row.threads),
+                           "--limit", std::to_string(options.limit), "--data", subject.stored.data,
+                           "--work", work, subject.stored.model},
+                          input);
+}
+
+Result<void> fill(const Options& options, const ort::OnnxRuntime* runtime,
+                  const bench::Subject& subject, Row& row) {
+    const testing_support::TemporaryFolder work;
+    auto stages = stagesOf(options, row, subject, work.path());
+    if (!stages)
+        return failure(stages.error());
+    row.stages = std::move(*stages);
+    json ready;
+    auto ours = TurnServer::start(serve(options, row, subject, work.path()), options.limit, &ready);
+    if (!ours)
+        return failure(ours.error());
+    std::optional<TurnServer> theirs;
+    if (runtime) {
+        auto made = TurnServer::start(runtime->serve(ready["ready"].get<std::string>()),
+                                      options.limit, nullptr);
+        if (!made)
+            return failure(made.error());
+        theirs = std::move(*made);
+    }
+    struct Side {
+        TurnServer* server;
+        const char* order;
+        Rounds* to;
+    };
+    std::vector<Side> sides = {{&*ours, "fused", &row.fused}, {&*ours, "unfused", &row.unfused}};
+    if (theirs)
+        sides.push_back({&*theirs, "all", &row.runtime});
+    for (int round = 0; round < options.rounds; ++round) {
+        fmt::print(stderr, "{} on {} threads, round {} of {}\n", row.model, row.threads, round + 1,
+                   options.rounds);
+        for (size_t i = 0; i < sides.size(); ++i) {
+            // Forwards and backwards in turns: nobody is always the first.
+            const Side& side = sides[round % 2 ? sides.size() - 1 - i : i];
+            auto taken = side.server->round(side.order, options.seconds);
+            if (!taken)
+                return failure(taken.error());
+            side.to->push_back(*taken);
+        }
+        row.toUnfused.push_back(row.fused.back() / row.unfused.back());
+        if (theirs)
+            row.toRuntime.push_back(row.fused.back() / row.runtime.back());
+    }
     return {};
 }
 
@@ -118,9 +162,9 @@ std::string tables(const std::vector<Row>& rows) {
                    spread(row.runtime, 2), spread(row.toUnfused, 3), spread(row.toRuntime, 3)});
         std::vector<std::string> cells = {row.model, threads};
         for (const char* stage : stages) {
-            auto found = row.stages.find(stage);
-            cells.push_back(
-                found == row.stages.end() ? "-" : fmt::format("{:.3f}", median(found->second)));
+            cells.push_back(row.stages.contains(stage)
+                                ? fmt::format("{:.3f}", row.stages[stage].get<double>())
+                                : "-");
         }
         seconds.row(cells);
     }
@@ -142,14 +186,8 @@ Result<std::string> compare(const Options& options) {
             Row row;
             row.model = model;
             row.threads = threads;
-            for (int round = 0; round < options.rounds; ++round) {
-                fmt::print(stderr, "{} on {} threads, round {} of {}\n", model, threads, round + 1,
-                           options.rounds);
-                if (auto added = addRound(options, runtime ? &*runtime : nullptr, *subject,
-                                          folder.path(), row);
-                    !added)
-                    return failure(added.error());
-            }
+            if (auto filled = fill(options, runtime ? &*runtime : nullptr, *subject, row); !filled)
+                return failure(filled.error());
             rows.push_back(std::move(row));
         }
     }
@@ -171,6 +209,7 @@ Result<std::string> compare(const Options& options) {
 } // namespace
 
 int main(int argc, char** argv) {
+    cli::shortenSpins(argv);
     Options options;
     CLI::App app("Fused and unfused plans and ONNX Runtime in turns, so that what disturbs the "
                  "machine disturbs all of them.");
@@ -185,10 +224,27 @@ int main(int argc, char** argv) {
     app.add_option("--seconds", options.seconds, "of each round and side")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
+    app.add_option("--limit", options.limit, "seconds that one model may take")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    app.add_option("--mode", options.mode, "what a child of the table does")
+        ->check(CLI::IsMember({"serve"}))
+        ->group("");
+    for (auto [word, to] : {std::pair("--data", &options.data), std::pair("--work", &options.work)})
+        app.add_option(word, *to, "of a child")->group("");
     bench::addOptions(app, options.publication);
     app.add_option("models", options.models, "names of the zoo, with :BATCH or without")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
+    if (!options.mode.empty()) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL); // whoever is stopped ends with the table, too
+        const std::string& model = options.models.at(0);
+        return bench::serveStranger({{model, model, options.data},
+                                     options.work,
+                                     options.threads.at(0),
+                                     static_cast<unsigned>(options.limit)});
+    }
+    options.self = std::filesystem::read_symlink("/proc/self/exe");
     auto results = compare(options);
     if (!results) {
         fmt::print(stderr, "{}\n", results.error().text());

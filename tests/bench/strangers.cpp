@@ -8,6 +8,7 @@
 #include "app/pipeline/machine.h"
 #include "tests/bench/stranger_server.h"
 #include "tests/bench/stranger_table.h"
+#include "tests/bench/turn_server.h"
 #include "tests/ort/onnx_runtime.h"
 #include "tests/support/temporary_folder.h"
 
@@ -25,6 +26,7 @@ using namespace fuselage;
 using bench::Rounds;
 using bench::Row;
 using bench::Times;
+using bench::TurnServer;
 using nlohmann::json;
 using testing_support::Process;
 
@@ -40,54 +42,6 @@ struct Options {
 };
 
 constexpr const char* sideNames[] = {"fused", "unfused", "all", "disabled"};
-
-std::string sentenceOf(const testing_support::ProcessResult& ended, int limit) {
-    if (ended.exitCode == 128 + SIGALRM)
-        return fmt::format("took longer than {} s", limit);
-    if (ended.exitCode > 128)
-        return fmt::format("ended by signal {}", ended.exitCode - 128);
-    return fmt::format("exit code {}: {}", ended.exitCode,
-                       ended.errors.substr(0, ended.errors.find('\n')));
-}
-
-/// A process that answers with lines of JSON; it is stopped while it has nothing to do.
-class Server {
-public:
-    Server(Process process, int limit) : m_process(std::move(process)), m_limit(limit) {}
-
-    Result<json> answer() {
-        auto lineEnd = [&] { return m_process.soFar().output.find('\n', m_read); };
-        if (!m_process.waitUntil([&](const auto&) { return lineEnd() != std::string::npos; }))
-            return failure("strangers.ended", sentenceOf(m_process.finish(), m_limit));
-        const size_t end = lineEnd();
-        json out =
-            json::parse(m_process.soFar().output.substr(m_read, end - m_read), nullptr, false);
-        m_read = end + 1;
-        if (!out.is_object() || out.contains("error"))
-            return failure("strangers.failed", out.is_object() ? out["error"].get<std::string>()
-                                                               : "no JSON was answered");
-        return out;
-    }
-
-    void stop() const { m_process.signal(SIGSTOP); }
-
-    /// Median milliseconds of one round.
-    Result<double> round(const char* side, double seconds) {
-        m_process.signal(SIGCONT);
-        if (!m_process.write(fmt::format("{} {}\n", side, seconds)))
-            return failure("strangers.ended", sentenceOf(m_process.finish(), m_limit));
-        auto line = answer();
-        stop();
-        if (!line)
-            return failure(line.error());
-        return bench::median((*line)["seconds"].get<Rounds>()) * 1e3;
-    }
-
-private:
-    Process m_process;
-    int m_limit;
-    size_t m_read = 0;
-};
 
 class Bench {
 public:
@@ -113,31 +67,19 @@ private:
                               options);
     }
 
-    Result<Server> server(Result<Process> process, json* ready) const {
-        if (!process)
-            return failure(process.error());
-        Server out(std::move(*process), m_options.limit);
-        auto line = out.answer();
-        if (!line)
-            return failure(line.error());
-        out.stop();
-        if (ready)
-            *ready = std::move(*line);
-        return out;
-    }
-
     Result<void> fill(const strangers::Case& stranger, Row& row) const {
         testing_support::TemporaryFolder work;
         json ready;
-        auto ours = server(child("serve", stranger.name, work.path()), &ready);
+        auto ours =
+            TurnServer::start(child("serve", stranger.name, work.path()), m_options.limit, &ready);
         if (!ours)
             return failure(ours.error());
         const std::string job = ready["ready"];
         for (const json& count : ready["fallbacks"])
             row.fallbacks.push_back(count.get<size_t>());
-        std::optional<Server> theirs;
+        std::optional<TurnServer> theirs;
         if (m_runtime) {
-            auto made = server(m_runtime->serve(job), nullptr);
+            auto made = TurnServer::start(m_runtime->serve(job), m_options.limit, nullptr);
             if (made)
                 theirs = std::move(*made);
             else
@@ -156,7 +98,7 @@ private:
         return firsts(stranger, theirs ? job : "", work.path(), row);
     }
 
-    Result<void> times(Server& ours, std::optional<Server>& theirs, Times& out) const {
+    Result<void> times(TurnServer& ours, std::optional<TurnServer>& theirs, Times& out) const {
         for (int round = 0; round < m_options.rounds; ++round)
             for (size_t i = 0; i < bench::Sides; ++i) {
                 // Forwards and backwards in turns: nobody is always the first.
@@ -179,7 +121,7 @@ private:
             auto process = child("first", stranger.name, work);
             if (!process)
                 return failure(process.error());
-            auto line = Server(std::move(*process), m_options.limit).answer();
+            auto line = TurnServer(std::move(*process), m_options.limit).answer();
             if (!line)
                 return failure(line.error());
             row.first.push_back((*line)["seconds"][0].get<double>());

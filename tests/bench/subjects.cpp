@@ -9,8 +9,11 @@
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 
 namespace fuselage::bench {
 
@@ -55,34 +58,36 @@ Graph largeGraph() {
 } // namespace
 
 Result<Subject> makeSubject(const std::string& name, const std::string& folder) {
-    Subject out;
-    out.name = name;
     const size_t colon = name.find(':');
     const std::string network = name.substr(0, colon);
-    if (colon != std::string::npos)
-        out.images = std::atoll(name.c_str() + colon + 1);
-    if (out.images < 1)
+    const int64_t images = colon == std::string::npos ? 1 : std::atoll(name.c_str() + colon + 1);
+    if (images < 1)
         return failure("bench.subject", "`" + name + "` does not end in a batch size", name,
                        "e.g. " + network + ":16");
-    auto graph = zoo::build(network);
+    Subject out;
+    out.stored = {name, folder + "/" + network + ".onnx", folder + "/" + name + "_data"};
+    auto graph = zoo::written(network);
     if (!graph)
         return failure(graph.error());
-    out.job.model = folder + "/" + network + ".onnx";
-    if (auto saved = model_io::save(*graph, out.job.model); !saved)
+    if (auto saved = model_io::save(*graph, out.stored.model); !saved)
         return failure(saved.error());
     Progress progress;
-    auto loaded = app::loadModel(out.job.model, {}, progress);
+    auto loaded = app::loadModel(out.stored.model, {}, progress);
     if (!loaded)
         return failure(loaded.error());
-    Graph& bound = loaded->graph;
-    bindAllDimensions(bound, {{"N", out.images}});
+    Graph bound = loaded->graph;
+    bindAllDimensions(bound, {{"N", images}, {"P", 127}, {"H", 16}, {"W", 16}});
     auto inputs = app::generateInputs(bound, 1);
     if (!inputs)
         return failure(inputs.error());
+    std::filesystem::create_directories(out.stored.data);
     for (size_t i = 0; i < inputs->size(); ++i)
-        out.job.inputs.push_back({bound.value(bound.inputs()[i]).name, std::move((*inputs)[i])});
-    for (ValueId id : bound.outputs())
-        out.job.outputs.push_back(bound.value(id).name);
+        if (auto saved = model_io::saveTensor((*inputs)[i],
+                                              fmt::format("{}/input_{}.pb", out.stored.data, i),
+                                              bound.value(bound.inputs()[i]).name);
+            !saved)
+            return failure(saved.error());
+    out.dims = strangers::dimensionsOf(loaded->graph, *inputs);
     return out;
 }
 

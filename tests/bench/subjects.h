@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the comparison runs: networks of the zoo as files with the inputs that `fuselage bench`
-// generates for them, and one large graph. Measures the large graph; the networks are measured from
-// outside.
+// What the comparison runs: networks of the zoo as files with stored inputs, so that everyone who
+// is compared runs the same sizes, and one large graph. Measures the large graph; the networks are
+// measured from outside.
 #pragma once
 
-#include "tests/ort/onnx_runtime.h"
+#include "tests/strangers/cases.h"
 
+#include <map>
 #include <string>
 
 namespace fuselage::bench {
 
-/// A network's file and the job that gives ONNX Runtime the same inputs (seed 1).
+/// A network's file and inputs (seed 1), one token behind a cache of 127, images of 16 x 16 in the
+/// middle of a U-Net.
 struct Subject {
-    std::string name;
-    int64_t images = 1; ///< of the batch
-    ort::Job job;
+    strangers::Case stored;
+    std::map<std::string, int64_t> dims; ///< its symbols, as the inputs have them
 };
 
-/// `name` of the zoo, or name:16 for a batch of 16.
+/// `name` of the zoo, or name:16 for a batch of 16, written to the folder.
 Result<Subject> makeSubject(const std::string& name, const std::string& folder);
 
 struct LargeGraph {

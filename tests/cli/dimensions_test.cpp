@@ -105,6 +105,14 @@ TEST_F(CliDimensions, ImagesGetASizeThatFits) {
     EXPECT_NE(report.find("\"x.2\": 224"), std::string::npos);
 }
 
+TEST_F(CliDimensions, ExplainTakesSizesThatFitAsFuseDoes) {
+    write(image({"?", "3", "?", "?"}));
+    folder.write("r.fuse", "fuse 1;\nrule R { match { y = MaxPool(x) -> Relu; } }\n");
+    const std::string out = outputOf({"explain", "m.onnx", "--no-builtin", "-p", "r.fuse", "-q"});
+    EXPECT_NE(out.find("R (r.fuse:2) fires 0 times"), std::string::npos) << out;
+    EXPECT_EQ(out.find("does not fit"), std::string::npos) << out;
+}
+
 TEST_F(CliDimensions, AnAxisIsGivenByItsName) {
     write(image({"0", "3", "-1", ""}));
     EXPECT_EQ(outputOf({"run", "m.onnx", "--dim", "x.2=8", "--dim", "x.3=16"}),

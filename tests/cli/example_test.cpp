@@ -100,6 +100,10 @@ TEST_F(CliExample, Quantize) {
     expectPageHolds("06-quantize");
 }
 
+TEST_F(CliExample, Attributes) {
+    expectPageHolds("07-attributes");
+}
+
 TEST_F(CliExample, OwnOperators) {
     expectPageHolds("08-own-operators");
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 using namespace fuselage::cli_test;
 using fuselage::onnx_test::addAttribute;
@@ -24,7 +25,7 @@ ModelBuilder attention() {
         model.input(name, {1, 2, 4, 8});
     model.output("y", {1, 2, 4, 8});
     auto& node = model.node("Attention", {"q", "k", "v"}, {"t"});
-    addAttribute(node, "left_window_size", ::onnx::AttributeProto::INT).set_i(2);
+    addAttribute(node, "knob", ::onnx::AttributeProto::INT).set_i(2);
     model.node("Relu", {"t"}, {"y"});
     return model;
 }
@@ -59,7 +60,7 @@ bool has(const std::string& text, const std::string& piece) {
 }
 
 constexpr const char* newer = "opset 99 is newer than 28";
-constexpr const char* kept = "`Attention` is kept and not computed: attribute `left_window_size` "
+constexpr const char* kept = "`Attention` is kept and not computed: attribute `knob` "
                              "is not known (node `Attention_t`)";
 
 class CliForeign : public Command {
@@ -71,6 +72,14 @@ protected:
 
     json report(const std::string& name) const {
         return json::parse(readAll(folder.file(name)), nullptr, false);
+    }
+
+    std::vector<float> numbers(const std::string& name) const {
+        ::onnx::TensorProto proto;
+        EXPECT_TRUE(proto.ParseFromString(readAll(folder.file(name)))) << name;
+        std::vector<float> out(proto.raw_data().size() / sizeof(float));
+        std::memcpy(out.data(), proto.raw_data().data(), out.size() * sizeof(float));
+        return out;
     }
 
     ::onnx::ModelProto model(const std::string& name) const {
@@ -93,7 +102,7 @@ TEST_F(CliForeign, InspectShowsNotesAndWhatIsNotComputed) {
 }
 
 TEST_F(CliForeign, WhatRunsRefusesAnUnknownAttributeByNodeAndName) {
-    const std::vector<std::string> pieces{"`Attention` (Attention_t: attribute `left_window_size`",
+    const std::vector<std::string> pieces{"`Attention` (Attention_t: attribute `knob`",
                                           "[load.missing]", "fix:"};
     expectRefused({"run", "attention.onnx", "-o", "out"}, ExitInput, pieces);
     expectRefused({"bench", "attention.onnx", "--report", "r.json"}, ExitInput, pieces);
@@ -109,7 +118,7 @@ TEST_F(CliForeign, FusingAndExplainingWorkAroundIt) {
                                    [](const auto& each) { return each.op_type() == "Attention"; });
     ASSERT_NE(node, nodes.end());
     ASSERT_EQ(node->attribute_size(), 1);
-    EXPECT_EQ(node->attribute(0).name(), "left_window_size");
+    EXPECT_EQ(node->attribute(0).name(), "knob");
     EXPECT_EQ(node->attribute(0).i(), 2);
     const auto explained = run({"explain", "attention.onnx"});
     EXPECT_EQ(explained.exitCode, ExitOk) << explained.errors;
@@ -132,6 +141,56 @@ TEST_F(CliForeign, AnOperatorThatARuleNamesIsReadAsItIs) {
     expectHas(outputOf({"run", "m.onnx", "-q"}), "y: float[2,5,8]"); // by what it stands for
     expectHas(outputOf({"fuse", "m.onnx", "-p", "r.fuse", "-q", "-o", "out.onnx"}), "Ours");
     expectHas(outputOf({"inspect", "out.onnx"}), "Gated");
+}
+
+/// Functions of a file: inspect lists and shows them, a rule matches them by name, and what the
+/// rule does not replace is computed.
+TEST_F(CliForeign, AFunctionOfTheFileIsSeenAndMatchedByItsName) {
+    ModelBuilder model(18);
+    for (const char* domain : {"com.acme", "com.microsoft"}) {
+        auto* import = model.proto.add_opset_import();
+        import->set_domain(domain);
+        import->set_version(1);
+    }
+    model.input("x", {2, 4}).output("y", {2, 4});
+    auto& function = *model.proto.add_functions();
+    function.set_domain("com.acme");
+    function.set_name("Gated");
+    function.add_input("a");
+    function.add_output("b");
+    auto* import = function.add_opset_import();
+    import->set_domain("");
+    import->set_version(18);
+    ModelBuilder::addNode(*function.mutable_node(), "Sigmoid", {"a"}, {"s"});
+    ModelBuilder::addNode(*function.mutable_node(), "Mul", {"a", "s"}, {"b"});
+    auto& first = model.node("Gated", {"x"}, {"t"});
+    first.set_domain("com.acme");
+    first.set_name("gate");
+    model.node("Gated", {"t"}, {"u"}).set_domain("com.acme");
+    model.node("Relu", {"u"}, {"y"});
+    folder.write("m.onnx", model.bytes());
+    const std::string seen = outputOf({"inspect", "m.onnx"});
+    for (const char* piece : {"com.acme.Gated", "2 nodes", "2 calls", "`gate/...`"})
+        expectHas(seen, piece);
+    const std::string shown = outputOf({"inspect", "m.onnx", "--function", "com.acme.Gated"});
+    for (const char* piece : {"com.acme.Gated of node `gate`", "Sigmoid(a)", "Mul(a, s)"})
+        expectHas(shown, piece);
+    expectRefused({"inspect", "m.onnx", "--function", "com.acme.Other"}, ExitUsage,
+                  {"`com.acme.Other`", "[function.unknown]"});
+    folder.write("r.fuse", "fuse 1;\n"
+                           "rule Ours { match { y = com.acme.Gated(x) -> Relu; } gate always; }\n");
+    expectHas(outputOf({"fuse", "m.onnx", "-p", "r.fuse", "--no-builtin", "-q", "-o", "out.onnx"}),
+              "Ours");
+    // Both calls run: the one that the rule took, and the other.
+    outputOf({"run", "m.onnx", "-q", "--backend", "cpu", "-o", "plain"});
+    outputOf({"run", "m.onnx", "-p", "r.fuse", "--no-builtin", "--fuse", "-q", "--backend", "cpu",
+              "-o", "fused"});
+    const std::vector<float> plain = numbers("plain/output_0.pb"),
+                             fused = numbers("fused/output_0.pb");
+    ASSERT_EQ(plain.size(), 8U);
+    ASSERT_EQ(fused.size(), 8U);
+    for (size_t i = 0; i < plain.size(); ++i)
+        EXPECT_NEAR(plain[i], fused[i], 1e-6F);
 }
 
 /// Runtimes look for overloads from the graph only.

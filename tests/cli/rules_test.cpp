@@ -85,6 +85,75 @@ rule Lost in canonicalize { match { y = Exp(Add(a: float, b)); } rewrite { y = M
         EXPECT_NE(ran.output.find(piece), std::string::npos) << piece << "\n" << ran.output;
 }
 
+/// What `test` finds with the proof fails a strict check too, and `--no-proof` leaves it out.
+TEST_F(CliRules, AStrictCheckProvesTheRules) {
+    folder.write("w.fuse", R"(fuse 1;
+rule Wrong in convert once { match { y = Sub(a: float, b); } rewrite { y = Sub(b, a); } test "w" { graph "g (float[2] a, float[2] b) => (float[2] y) { s = Sub(a, b) y = Neg(s) }"; expect fires 1; } test "o" { graph "g (float[2] a) => (float[2] y) { y = Neg(a) }"; expect fires 0; } }
+)");
+    folder.write("n.fuse", R"(fuse 1;
+rule Never in convert once { match { y = Relu(x: float [N]); where N > 100000; } rewrite { y = x; } test "n" { graph "g (float[100001] x) => (float[100001] y) { r = Relu(x) y = Neg(r) }"; expect fires 1; } test "o" { graph "g (float[2] x) => (float[2] y) { r = Relu(x) y = Neg(r) }"; expect fires 0; } }
+)");
+    for (const auto& [file, code] : {std::pair("w.fuse", "E0501"), {"n.fuse", "W0503"}}) {
+        const ProcessResult strict = run({"check", "--strict", "-q", file});
+        EXPECT_NE(strict.exitCode, ExitOk);
+        EXPECT_NE(strict.output.find(code), std::string::npos) << strict.output;
+        EXPECT_NE(strict.output.find(std::string(file) + ":2:6"), std::string::npos)
+            << strict.output;
+        const ProcessResult lints = run({"check", "--strict", "--no-proof", "-q", file});
+        EXPECT_EQ(lints.exitCode, ExitOk) << lints.output;
+        EXPECT_EQ(run({"check", file}).exitCode, ExitOk);
+    }
+}
+
+/// A test that decided nothing passes, but not in a strict run.
+TEST_F(CliRules, AStrictTestFailsWhereNothingWasDecided) {
+    folder.write("skipped.fuse", R"(fuse 1;
+rule S { match { y = Relu(x) -> Exp; } test "s" { model "none.onnx"; expect fires 1; } }
+)");
+    folder.write("cut.fuse", R"(fuse 1;
+rule R { match { y = flat Add(g, h, i, j, k, flat Mul(l, m, n, o, p, q)); where l.shape == [3]; } test "c" { graph "g (float[2] a, float[2] b, float[2] c, float[2] d, float[2] e, float[2] f) => (float[2] y) { m = Mul(a, b) n = Mul(m, c) o = Mul(n, d) p = Mul(o, e) q = Mul(p, f) r = Add(q, a) s = Add(r, b) t = Add(s, c) u = Add(t, d) y = Add(u, e) }"; expect fires 0; } }
+)");
+    for (const auto& [file, piece] :
+         {std::pair("skipped.fuse", "skipped: "), {"cut.fuse", "search of R was cut off"}}) {
+        const ProcessResult ran = run({"test", "--no-proof", "-q", file});
+        EXPECT_EQ(ran.exitCode, ExitOk) << ran.output;
+        EXPECT_NE(ran.output.find(piece), std::string::npos) << ran.output;
+        EXPECT_EQ(run({"test", "--no-proof", "--strict", "-q", file}).exitCode, ExitGate);
+    }
+}
+
+/// With 0 and 1 alone the magnitude would be the number itself.
+TEST_F(CliRules, IntegersOfATestHaveBothSignsAndSeveralSizes) {
+    folder.write("t.fuse", R"(fuse 1;
+rule Lost in convert once { match { y = Abs(x: int32); } rewrite { y = x; } test "l" { graph "g (int32[64] x) => (int32[64] y) { a = Abs(x) y = Neg(a) }"; expect fires 1; expect same 0; } }
+rule Square in convert once { match { y = Mul(x: int32, x); } rewrite { y = Abs(x); } test "s" { graph "g (int32[64] x) => (int32[64] y) { a = Mul(x, x) y = Neg(a) }"; expect fires 1; expect same 0; } }
+)");
+    const ProcessResult ran = run({"test", "--no-proof", "-q", "t.fuse"});
+    EXPECT_EQ(ran.exitCode, ExitGate);
+    for (const char* piece : {"Lost \"l\" failed", "Square \"s\" failed", "0 rule tests passed"})
+        EXPECT_NE(ran.output.find(piece), std::string::npos) << piece << "\n" << ran.output;
+}
+
+/// "Proved" is said of bits alone.
+TEST_F(CliRules, TheSummaryOfTheProofsSaysHowManyAreProved) {
+    folder.write("t.fuse", R"(fuse 1;
+rule Bits { match { y = Neg(Neg(x)); } rewrite { y = x; } numeric exact; }
+rule Reals { match { y = Mul(Relu(x: float), 0.5); } rewrite { y = Relu(Mul(x, 0.5)); } }
+rule Samples { match { y = Transpose(MatMul(a: [_, _], b: [_, _]))[perm == [1, 0]]; } rewrite { y = MatMul(Transpose(b)[perm = [1, 0]], Transpose(a)[perm = [1, 0]]); } verify 4; }
+rule Fused { match { y = Exp(x) -> Neg; } verify 2; }
+)");
+    const ProcessResult ran = run({"test", "--only-proof", "-q", "t.fuse"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output;
+    EXPECT_NE(ran.output.find("1 rules proved, 1 equal over the reals, 2 tested"),
+              std::string::npos)
+        << ran.output;
+    EXPECT_NE(ran.output.find("of 3 rewrites and forms 1 are proved (33 %), 1 more is equal over "
+                              "the reals (67 % together)\n"),
+              std::string::npos)
+        << ran.output;
+    EXPECT_EQ(ran.output.find("proved over"), std::string::npos) << ran.output;
+}
+
 TEST_F(CliRules, AMissingRuleFileIsNamed) {
     zoo("lstm");
     expectRefused({"fuse", "lstm.onnx", "-p", "none.fuse"}, ExitInput, {"none.fuse", "fix:"});
@@ -164,6 +233,18 @@ TEST_F(CliRules, ARuleOfAnotherPipelineIsTriedOnModelsWhenItIsNamed) {
     EXPECT_NE(ran.output.find("W0313"), std::string::npos) << ran.output;
 }
 
+/// An operator that is read as what it stands for, unless a rule names it.
+TEST_F(CliRules, ATestReadsItsGraphAsCommandsReadAModel) {
+    folder.write("r.fuse",
+                 "fuse 1;\nrule R { match { y = MultiHeadAttention(q, k, v); } gate always;\n"
+                 "test \"one\" { graph \"g (float[1,2,4] q, float[1,3,4] k, float[1,3,4] v) => "
+                 "(float[1,2,4] z) { y = com.microsoft.MultiHeadAttention<num_heads = 2>(q, k, v) "
+                 "z = Neg(y) }\"; expect fires 1; expect same 1e-4; } }\n");
+    expectHas(outputOf({"test", "r.fuse", "--no-proof", "-q"}), "1 rule tests passed, 0 failed");
+    const std::string proved = outputOf({"test", "r.fuse", "--only-proof", "-q"});
+    EXPECT_EQ(proved.find("W0503"), std::string::npos) << proved;
+}
+
 TEST_F(CliRules, ASearchThatIsCutOffIsSaidAndCanGoOn) {
     writeText("g (float[2] a, float[2] b, float[2] c, float[2] d, float[2] e, float[2] f) => "
               "(float[2] y) { m = Mul(a, b) n = Mul(m, c) o = Mul(n, d) p = Mul(o, e) q = Mul(p, f)"
@@ -178,4 +259,30 @@ TEST_F(CliRules, ASearchThatIsCutOffIsSaidAndCanGoOn) {
     const std::string all = outputOf(longer);
     EXPECT_EQ(all.find("cut off"), std::string::npos) << all;
     expectRefused({"fuse", "m.onnx", "--search-steps", "0"}, ExitUsage, {"--search-steps"});
+    // All searches of a rule together have a limit of their own, and explain says the same.
+    const std::vector<std::string> few = {"--rule-steps", "50"};
+    std::vector<std::string> bounded = fuse;
+    bounded.insert(bounded.end(), few.begin(), few.end());
+    expectHas(outputOf(bounded), "cut off, so that a match may be missing: R 1; --rule-steps");
+    std::vector<std::string> explain = {"explain", "m.onnx", "-p", "r.fuse", "--no-builtin"};
+    explain.insert(explain.end(), few.begin(), few.end());
+    expectHas(outputOf(explain), "all searches of the rule were cut off after 50 steps");
+    expectRefused({"fuse", "m.onnx", "--rule-steps", "0"}, ExitUsage, {"--rule-steps"});
+}
+
+TEST_F(CliRules, APhaseThatWasStoppedIsSaid) {
+    writeText("g (float[2] x) => (float[2] y) { a = Exp(x) y = Neg(a) }");
+    folder.write("r.fuse",
+                 "fuse 1;\nrule A in convert { match { y = Exp(x); } rewrite { y = Tanh(x); "
+                 "} }\nrule B in convert { match { y = Tanh(x); } rewrite { y = Exp(x); } "
+                 "}\npipeline default = convert*;\n");
+    expectHas(outputOf({"fuse", "m.onnx", "-p", "r.fuse", "--no-builtin"}),
+              "phase `convert*` undoes its own work: `A`, `B`");
+    folder.write("t.fuse",
+                 "fuse 1;\nrule A in convert { match { y = Exp(x); } rewrite { y = Tanh(x); } test "
+                 "\"t\" { graph \"g (float[2] x) => (float[2] y) { a = Exp(x) y = Neg(a) }\"; "
+                 "expect nodes 2; } }\nrule B in convert { match { y = Tanh(x); } rewrite { y = "
+                 "Exp(x); } }\npipeline default = convert*;\n");
+    expectHas(outputOf({"test", "t.fuse", "--no-proof", "-q"}),
+              "A \"t\": M0510: phase `convert*` undoes its own work");
 }

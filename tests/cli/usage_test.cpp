@@ -57,6 +57,8 @@ TEST_F(CliUsage, WrongValuesOfOptionsNameTheChoices) {
     zoo("lstm");
     expectRefused({"fuse", "lstm.onnx", "--dim", "N"}, ExitUsage, {"`N`", "NAME=NUMBER", "fix:"});
     expectRefused({"fuse", "lstm.onnx", "--dim", "N=-1"}, ExitUsage, {"`N=-1`"});
+    expectRefused({"fuse", "lstm.onnx", "--device", "h200", "--decide", "measure"}, ExitUsage,
+                  {"h200", "--decide cost"});
     expectRefused({"fuse", "lstm.onnx", "--pipeline", "fastest"}, ExitUsage,
                   {"`fastest`", "default", "usage.pipeline"});
     expectRefused({"fuse", "lstm.onnx", "--decide", "luck"}, ExitUsage, {"`luck`", "rules, cost"});

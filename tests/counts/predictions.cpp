@@ -58,7 +58,10 @@ int checkPredictions() {
     int wrong = 0;
     for (const zoo::ZooEntry& entry : zoo::models()) {
         Progress progress;
-        app::LoadedModel model{entry.name, entry.build(1), 0, {}};
+        auto graph = zoo::build(entry.name);
+        if (!graph)
+            return 1;
+        app::LoadedModel model{entry.name, std::move(*graph), 0, {}};
         if (!prepareGraph(model.graph, progress))
             return 1;
         for (const char* device : {"t4", "h200", "cpu_avx512"}) {
@@ -68,8 +71,10 @@ int checkPredictions() {
             double wider = 0; // fused, in the precision before
             for (Precision precision : {Precision::Fp32, Precision::Tf32, Precision::Fp16}) {
                 const auto found = predict(model, library, precision, *profile);
+                // Weights of 4 bits stay what they are: 16 bits add Casts alone.
+                const bool narrows = entry.name != "llama_block_int4";
                 const bool sound = found && found->after < found->before && found->costly.empty() &&
-                                   (wider < castsCount || found->after < wider * 1.01);
+                                   (wider < castsCount || !narrows || found->after < wider * 1.01);
                 fmt::print("{} {} {} {}: {:.1f} us unfused, {:.1f} us fused{}\n",
                            sound ? "ok    " : "FAILED", entry.name, device, nameOf(precision),
                            found ? found->before * 1e6 : 0, found ? found->after * 1e6 : 0,

@@ -10,6 +10,7 @@ struct FakeCudaCounts {
     size_t allocations = 0, streams = 0;
     uint64_t launches = 0, graphLaunches = 0, moduleLoads = 0;
     int primaryContexts = 0;
+    uint64_t fills = 0; ///< memory set to a byte, captured or not
 };
 
 extern "C" {

@@ -179,6 +179,7 @@ int cuMemsetD8Async(uint64_t at, unsigned char byte, size_t bytes, Stream* strea
     if (!onDevice(at, bytes))
         return InvalidValue;
     return enqueue(stream, NodeKind::Fill, "fill", [at, byte, bytes] {
+        ++state().fills;
         std::memset(reinterpret_cast<void*>(at), byte, bytes);
         return Success;
     });

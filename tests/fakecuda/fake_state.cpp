@@ -203,8 +203,8 @@ void fakecudaReset() {
 void fakecudaCounts(FakeCudaCounts* out) {
     State& s = state();
     std::lock_guard lock(s.mutex);
-    *out = {s.memory.size(), s.streams.size(), s.launches,
-            s.graphLaunches, s.moduleLoads,    s.primaryContexts};
+    *out = {s.memory.size(), s.streams.size(),  s.launches, s.graphLaunches,
+            s.moduleLoads,   s.primaryContexts, s.fills};
 }
 
 const char* fakecudaMessage() {

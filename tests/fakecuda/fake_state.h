@@ -119,7 +119,7 @@ struct State {
     std::set<Stream*> streams;
     std::map<std::string, Injection> injections;
     std::map<std::string, Spoiled> spoiled; ///< by a piece of the kernel's name
-    uint64_t nextNodeId = 1, launches = 0, graphLaunches = 0, moduleLoads = 0;
+    uint64_t nextNodeId = 1, launches = 0, graphLaunches = 0, moduleLoads = 0, fills = 0;
     int primaryContexts = 0;
     void (*observer)(const char* name, uint64_t begin, uint64_t end, uint64_t node) = nullptr;
     void (*cloned)(Node* original, Node* copy) = nullptr; ///< while a graph is made executable

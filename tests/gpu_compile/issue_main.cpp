@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the kernels of the memory-bound sequences take to issue, against how long their bytes
 // take: instructions are counted in what NVRTC makes for sm_90. A kernel whose code goes straight
-// through is counted exactly; one with a loop is refused. Prints a table for 65536 x 4096 and fails
-// where issue takes longer than the bytes. Exit status 77: NVRTC is not here.
+// through is counted exactly. Prints a table for 65536 x 4096 and fails where issue takes longer
+// than the bytes. Two kernels with loops are counted with the trips that their texts say: a
+// depthwise convolution's issue, and a linear layer's epilogue beside its products. Exit status 77:
+// NVRTC is not here.
 #include "gpu/runtime/nvrtc.h"
 #include "tests/gpu_compile/machine_code.h"
 #include "tests/shim/traffic_cases.h"
@@ -34,12 +36,34 @@ constexpr Sequence sequences[] = {{"relu_product", 3},
                                   {"add_layer_norm", 3},
                                   {"softmax", 2}};
 
+/// A product or convolution at the size of its row in the benchmark table; its weight is in1.
+struct LoopedRow {
+    const char *name, *body, *variant;
+    std::map<std::string, gpu_suite::Placement> placements;
+};
+
+/// A kernel and its parts; no parts: it did not compile.
+struct Looped {
+    std::string source;
+    std::vector<machine_code::Instructions> code; ///< countParts()
+};
+
 struct Gate {
     gpu::Nvrtc& nvrtc;
     DeviceProfile profile;
     int failures = 0;
 
     void line(const gpu_suite::Case& source, const Sequence& sequence);
+    void depthwise();
+    void epilogue();
+
+private:
+    Looped compile(const LoopedRow& row);
+    void looped(const char* name, double issued, double most, const char* unit);
+    void fail(const std::string& name, const char* problem) {
+        std::printf("FAILED %s: %s\n", name.c_str(), problem);
+        ++failures;
+    }
 };
 
 /// What the machine code does otherwise than the text of the kernel; null: nothing. `vectors`:
@@ -65,8 +89,7 @@ void Gate::line(const gpu_suite::Case& source, const Sequence& sequence) {
         options.arch = "sm_90";
         auto compiled = nvrtc.compile(kernel, options);
         if (!compiled) {
-            std::printf("FAILED %s: %s\n", source.name.c_str(), compiled.error().text().c_str());
-            ++failures;
+            fail(source.name, compiled.error().text().c_str());
             return;
         }
         const machine_code::Instructions issued = machine_code::count(compiled->cubin);
@@ -87,11 +110,102 @@ void Gate::line(const gpu_suite::Case& source, const Sequence& sequence) {
         const char* problem = problemOf(issued, vectors, prepared.program->inputs.size());
         if (problem == nullptr && std::max(issue, special) > memory)
             problem = "issue takes longer than its bytes";
-        if (problem != nullptr) {
-            std::printf("FAILED %s: %s\n", source.name.c_str(), problem);
-            ++failures;
-        }
+        if (problem != nullptr)
+            fail(source.name, problem);
     }
+}
+
+Looped Gate::compile(const LoopedRow& row) {
+    gpu_suite::Case source;
+    source.name = row.name;
+    source.bodies = {row.body};
+    source.variants = row.variant;
+    source.placements = row.placements;
+    source.constants = "in1";
+    source.capability = 90;
+    gpu_suite::Prepared prepared = gpu_suite::prepare(source);
+    prepared.request.profile = &profile;
+    const std::vector<gpu::KernelSet> sets = gpu_suite::trafficKernels(prepared);
+    gpu::CompileOptions options;
+    options.arch = "sm_90";
+    if (sets.size() != 1)
+        return {};
+    auto compiled = nvrtc.compile(sets[0].kernels[0], options);
+    if (!compiled)
+        return {};
+    return {sets[0].kernels[0].source, machine_code::countParts(compiled->cubin)};
+}
+
+/// How often the loop over `name` goes round, by the literals of its text; 0: there is none.
+int tripsOf(const std::string& source, const std::string& name) {
+    const std::string head = fmt::format("for (int {0} = 0; {0} < ", name);
+    const size_t at = source.find(head);
+    if (at == std::string::npos)
+        return 0;
+    int end = 0, step = 1;
+    const std::string form = fmt::format("%d; {} += %d", name);
+    std::sscanf(source.c_str() + at + head.size(), form.c_str(), &end, &step);
+    return end / step;
+}
+
+void Gate::looped(const char* name, double issued, double most, const char* unit) {
+    std::printf("| %s | %.0f | %.0f | %s |\n", name, issued, most, unit);
+    if (issued <= 0)
+        fail(name, "its code is not what the count knows");
+    else if (issued > most)
+        fail(name, "issue takes longer than it may");
+}
+
+/// A thread walks down its rows in one loop. A tap's multiply-add is skipped where the row is not
+/// of the result's window, so they are counted as what the results need, all else in each trip.
+void Gate::depthwise() {
+    constexpr double taps = 7, results = 32.0 * 96 * 56 * 56;
+    const LoopedRow row = {"depthwise 7x7 + bias, 32x96x56x56",
+                           "(float16[32,96,56,56] x, float16[96,1,7,7] w, float16[96] b) => "
+                           "(float16[32,96,56,56] y) { y = Conv<group=96, kernel_shape=[7,7], "
+                           "pads=[3,3,3,3]>(x, w, b) }",
+                           "depthwise_tiled",
+                           {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}}};
+    const Looped kernel = compile(row);
+    const int trips = tripsOf(kernel.source, "j");
+    double perResult = 0;
+    if (kernel.code.size() == 2 && trips > 0) {
+        const machine_code::Instructions& loop = kernel.code[1];
+        const double own = loop.multiplyAdds / taps; // results of a thread
+        const double walk = 1.0 * (loop.total - loop.multiplyAdds) * trips;
+        perResult = taps * taps + (kernel.code[0].total + walk) / own;
+    }
+    const double lanes = profile.units * profile.clock * issueLanes;
+    looped(row.name, results * perResult / lanes * 1e6, 25, "us of issue, all results");
+}
+
+/// While one warpgroup ends a tile the other multiplies the next: what ends it must take less than
+/// products do. The whole kernel is counted once, its loops that store as often as they go round; a
+/// unit issues one instruction a clock for each of a warpgroup's four warps.
+void Gate::epilogue() {
+    constexpr int m = 192, n = 128, k = 768;
+    const LoopedRow row = {"linear + bias + GELU, 6304x768x3072",
+                           "(float16[6304,768] x, float16[3072,768] w, float16[3072] b) => "
+                           "(float16[6304,3072] y) "
+                           "<float half = {0.5}, float one = {1.0}, float root = {1.41421356}> "
+                           "{ h = Cast<to=10>(half) o = Cast<to=10>(one) r = Cast<to=10>(root) "
+                           "a = Gemm<transB=1>(x, w, b) d = Div(a, r) e = Erf(d) p = Add(e, o) "
+                           "q = Mul(a, p) y = Mul(q, h) }",
+                           "tma_192x128",
+                           {}};
+    const Looped kernel = compile(row);
+    const int trips = tripsOf(kernel.source, "first");
+    double issued = 0, stores = 0;
+    for (const machine_code::Instructions& part : kernel.code) {
+        const int rounds = part.globalStores > 0 ? trips : 1;
+        issued += 1.0 * part.total * rounds;
+        stores += 1.0 * part.globalStores * rounds;
+    }
+    if (stores * 8 * 128 != 1.0 * m * n) // results of 16 bytes, threads of a warpgroup
+        issued = 0;                      // and so without trips
+    const double products =
+        2.0 * m * n * k / (profile.fp16MatrixFlops / profile.units / profile.clock);
+    looped(row.name, issued, products, "clocks beside a tile's products");
 }
 
 } // namespace
@@ -111,5 +225,8 @@ int main() {
             for (const gpu_suite::Case& source : gpu_suite::trafficCases())
                 if (source.name == std::string(sequence.name) + type)
                     gate.line(source, sequence);
+    std::printf("\n| with loops | issued | at most | |\n|---|--:|--:|---|\n");
+    gate.depthwise();
+    gate.epilogue();
     return gate.failures == 0 ? 0 : 1;
 }

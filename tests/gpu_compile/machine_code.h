@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace fuselage::machine_code {
 
 /// What a thread issues from the entry of a kernel to its end.
 struct Instructions {
     uint32_t total = 0;
+    uint32_t multiplyAdds = 0;                  ///< FFMA
     uint32_t special = 0;                       ///< MUFU: exponentials, reciprocals, roots
     uint32_t globalLoads = 0, globalStores = 0; ///< those of 16 bytes a thread
     uint32_t narrow = 0;                        ///< other accesses to global memory
@@ -19,6 +21,12 @@ struct Instructions {
 
 /// Of the only kernel of a cubin; all zeros when it holds none.
 Instructions count(const std::string& cubin);
+
+/// The code that goes straight through, then each loop by its first instruction, without the loops
+/// inside it: once through, both sides of a branch. A loop is what lies between a branch backwards
+/// and its target, so that a wait whose code lies behind the end is one too. Whoever knows how
+/// often the loops go round knows what a thread issues at most. Empty: no code.
+std::vector<Instructions> countParts(const std::string& cubin);
 
 /// What kernels for TMA and the warpgroups of sm_90 are made of, in the whole code.
 struct HopperInstructions {

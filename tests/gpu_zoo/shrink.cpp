@@ -108,6 +108,28 @@ private:
         return next > 0;
     }
 
+    static int64_t spanOf(const DimIndex& index, const Extents& extents) {
+        int64_t out = 1;
+        for (const IndexTerm& term : index.terms)
+            out += term.scale * (extents[term.dim] - 1);
+        return out;
+    }
+
+    /// Pieces of one size that lie side by side still do, as the halves of a rotated head: an
+    /// offset counts whole pieces. False: it does not.
+    bool keepPieces(Access& access, const Extents& before, const Extents& after) const {
+        bool whole = true;
+        for (DimIndex& index : access.index) {
+            DimIndex scaled = index;
+            const int64_t span = spanOf(index, before);
+            if (index.offset > 0 && index.offset % span == 0 && scale(scaled, before, after))
+                index.offset = index.offset / span * spanOf(scaled, after);
+            else
+                whole = whole && index.offset == 0;
+        }
+        return whole;
+    }
+
     /// The operand gets the extents that the access reaches.
     void follow(Access& access, std::vector<OperandType>& operands, const Extents& before,
                 const Extents& after) {
@@ -165,6 +187,10 @@ private:
     bool shrinkCode(Pointwise& code) {
         const Extents before = code.space;
         code.space = all(before);
+        for (Access& read : code.reads)
+            keepPieces(read, before, code.space);
+        for (Access& write : code.writes) // results that nobody writes are a gap
+            m_failed = !keepPieces(write, before, code.space) || m_failed;
         follow(code.reads, m_program.inputs, before, code.space);
         follow(code.writes, m_program.outputs, before, code.space);
         return true;
@@ -298,9 +324,7 @@ private:
         for (const Copy::Piece& piece : code.pieces)
             for (size_t d = 0; d < piece.write.index.size(); ++d) {
                 const DimIndex& index = piece.write.index[d];
-                int64_t span = 1;
-                for (const IndexTerm& term : index.terms)
-                    span += term.scale * (piece.space[term.dim] - 1);
+                const int64_t span = spanOf(index, piece.space);
                 auto& of = boundaries[{piece.write.operand, d}];
                 of[index.offset] = of[index.offset + span] = 0;
             }
@@ -320,17 +344,12 @@ private:
             for (size_t d = 0; d < piece.write.index.size(); ++d) {
                 DimIndex& index = piece.write.index[d];
                 const auto& of = boundaries[{piece.write.operand, d}];
-                int64_t span = 1;
-                for (const IndexTerm& term : index.terms)
-                    span += term.scale * (before[term.dim] - 1);
-                const int64_t end = of.at(index.offset + span);
+                const int64_t end = of.at(index.offset + spanOf(index, before));
                 index.offset = of.at(index.offset);
                 DimIndex scaled = index;
                 m_failed = m_failed || !scale(scaled, before, piece.space);
-                span = 1;
-                for (const IndexTerm& term : scaled.terms)
-                    span += term.scale * (piece.space[term.dim] - 1);
-                m_failed = m_failed || index.offset + span != end; // a gap, or pieces that overlap
+                // A gap, or pieces that overlap.
+                m_failed = m_failed || index.offset + spanOf(scaled, piece.space) != end;
             }
             follow(piece.write, m_program.outputs, before, piece.space);
         }

@@ -44,7 +44,7 @@ TEST(EditorGrammar, namesTheWordsOfTheLanguage) {
     for (const dsl::WordRow& row : dsl::wordRows())
         wanted[row.place].insert(row.word);
     const auto grammar =
-        nlohmann::json::parse(std::ifstream(FUSELAGE_EDITORS "/fuse.tmLanguage.json"));
+        nlohmann::json::parse(std::ifstream(FUSELAGE_EDITORS "/vscode/fuse.tmLanguage.json"));
     ASSERT_EQ(wanted.size(), entries.size());
     for (const auto& [place, words] : wanted) {
         const std::string& entry = entries.at(place);
@@ -56,7 +56,7 @@ TEST(EditorGrammar, namesTheWordsOfTheLanguage) {
 /// `\"` does not end a text, in either grammar.
 TEST(EditorGrammar, escapedQuotesDoNotEndATextThere) {
     const auto grammar =
-        nlohmann::json::parse(std::ifstream(FUSELAGE_EDITORS "/fuse.tmLanguage.json"));
+        nlohmann::json::parse(std::ifstream(FUSELAGE_EDITORS "/vscode/fuse.tmLanguage.json"));
     const std::string escape = grammar["repository"]["strings"]["patterns"][0]["match"];
     EXPECT_TRUE(std::regex_match("\\\"", std::regex(escape)));
     EXPECT_FALSE(std::regex_match("\"", std::regex(escape)));

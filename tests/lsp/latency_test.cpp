@@ -127,5 +127,22 @@ TEST_F(LargeProject, answersComeWithin50Milliseconds) {
     EXPECT_LT(p95, 0.250);
 }
 
+/// Each name was looked for among all names of the text: two megabytes took half a minute.
+TEST(LargeText, itsColoursTakeTimeInProportion) {
+    std::string text = "fuse 1;\n";
+    for (size_t i = 0; text.size() < (size_t{2} << 20); ++i)
+        text += "rule R" + std::to_string(i) +
+                " { match { s = Conv(x, w: const)[group == 1]; y = s -> Relu; } }\n";
+    Client client;
+    client.initialize();
+    client.open("file:///large/a.fuse", text);
+    const double begin = processorSeconds();
+    const Json tokens = client.at("textDocument/semanticTokens/full");
+    const double seconds = processorSeconds() - begin;
+    printf("colours of 2 MB: %.2f s of processor time\n", seconds);
+    EXPECT_GT(tokens["data"].size(), size_t{500'000});
+    EXPECT_LT(seconds, 10.0);
+}
+
 } // namespace
 } // namespace fuselage::lsp_test

@@ -92,7 +92,7 @@ def element_types(folder):
         m.output(m.add('Shape', stored), kind=TensorProto.INT64)
         m.input('x', m.numbers(2))
         m.output(m.add('Relu', 'x'))
-        save(m, folder, refused=kind in (14, 15, 24))  # complex numbers, scales of float8
+        save(m, folder)
 
 
 def strings(folder):
@@ -141,6 +141,23 @@ def untyped(folder):
     save(m, folder, lambda proto: proto.graph.input[0].ClearField('type'), refused=True)
 
 
+def other_types(folder):
+    """Maps and sequences of sequences between operators that nobody computes."""
+    m = Model('map_of_classes', 'kept')
+    m.domains['ai.onnx.ml'] = 3
+    scores = m.add('Softmax', linear_relu(m, m.input('x', m.numbers(3, 8))))
+    made = m.add('ZipMap', scores, domain='ai.onnx.ml', classlabels_int64s=list(range(3, 11)))
+    kind = onnx.TypeProto()  # packages of onnx before 1.13 make no maps
+    kind.sequence_type.elem_type.map_type.key_type = TensorProto.INT64
+    kind.sequence_type.elem_type.map_type.value_type.tensor_type.elem_type = TensorProto.FLOAT
+    save(m, folder, lambda proto: proto.graph.output.append(onnx.ValueInfoProto(name=made, type=kind)))
+    m = Model('sequences_of_sequences', 'kept')
+    m.output(linear_relu(m, m.input('x', m.numbers(3, 8))))
+    deep = onnx.TypeProto()
+    deep.sequence_type.elem_type.sequence_type.elem_type.tensor_type.elem_type = TensorProto.FLOAT
+    save(m, folder, lambda proto: proto.graph.input.append(onnx.ValueInfoProto(name='deep', type=deep)))
+
+
 def complex_and_ml(folder):
     m = Model('ml_domain', 'kept')
     m.domains['ai.onnx.ml'] = 3
@@ -150,4 +167,4 @@ def complex_and_ml(folder):
 
 
 ODD = [absent_weights, absent_shape_operand, unknown_domain, unknown_operator, contradiction, cycle_free_declared, element_types,
-       strings, sequences, sparse, untyped, complex_and_ml]
+       strings, sequences, sparse, untyped, other_types, complex_and_ml]

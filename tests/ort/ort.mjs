@@ -6,6 +6,7 @@
 //   node ort.mjs serve JOB.json    loads the model at both levels, prints {"ready": true}; then each
 //                                  line `LEVEL SECONDS` of its input runs that one so long, at least
 //                                  once, and prints {"seconds": [...]}
+//   node ort.mjs save JOB.json     writes the model as it is after optimising, to `target` of the job
 //   node ort.mjs version           prints the package's version; exit code 77: it is not here
 // JOB: {"model": path, "threads": n, "level": "all|disabled", "seconds": budget,
 //       "inputs": [{"name", "dtype", "extents", "file"}], "outputs": [{"name", "file"}]}
@@ -48,11 +49,11 @@ if (mode === 'version') {
   process.exit(0);
 }
 const job = JSON.parse(readFileSync(jobPath, 'utf8'));
-const open = (level) => ort.InferenceSession.create(job.model, {
+const open = (level, more = {}) => ort.InferenceSession.create(job.model, {
   graphOptimizationLevel: level, intraOpNumThreads: job.threads ?? 1, interOpNumThreads: 1,
-  logSeverityLevel: 3,
+  logSeverityLevel: 3, ...more,
 });
-const feeds = Object.fromEntries(job.inputs.map((input) => [input.name, feed(input)]));
+const feeds = Object.fromEntries((job.inputs ?? []).map((input) => [input.name, feed(input)]));
 
 /// Seconds of at least `least` runs, and of as many as fit.
 async function timed(session, budget, least) {
@@ -76,6 +77,8 @@ if (mode === 'run') {
     described.push({ name: output.name, type: tensor.type, extents: tensor.dims });
   }
   console.log(JSON.stringify(described));
+} else if (mode === 'save') {
+  await open(job.level ?? 'all', { optimizedModelFilePath: job.target });
 } else if (mode === 'time') {
   const session = await open(job.level ?? 'all');
   await session.run(feeds);
@@ -97,6 +100,6 @@ if (mode === 'run') {
     console.log(await timed(sessions[level], Number(seconds), 1));
   }
 } else {
-  console.error('usage: ort.mjs run|time|first|serve JOB.json, or ort.mjs version');
+  console.error('usage: ort.mjs run|save|time|first|serve JOB.json, or ort.mjs version');
   process.exit(2);
 }

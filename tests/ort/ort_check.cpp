@@ -3,18 +3,22 @@
 // side is compared with our reference interpreter, and both with each other. Files take their
 // inputs from the folder NAME_data beside them when there is one. Exit code 77: no ONNX Runtime
 // here.
-//   ort_check --script ort.mjs [--modules FOLDER] [--keep FOLDER] [--plain]
-//   NAME|random_SEED|FILE.onnx|FOLDER...
+//   ort_check --script ort.mjs [--modules FOLDER] [--keep FOLDER] [--plain] [--fp16] [--target
+//   NAME] NAME|random_SEED|FILE.onnx|FOLDER...
 // --plain: without its optimisations. Those of ONNX Runtime 1.30 multiply by 4-bit weights with
-// less digits than the model says. Of a folder all .onnx files are taken.
+// less digits than the model says. --fp16: what is fused stores 16 bits, and the file must have the
+// Casts of its boundary. --target: what is written for a runtime takes the place of what is fused,
+// and must have operators of com.microsoft. Of a folder all .onnx files are taken.
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/model.h"
+#include "app/pipeline/target.h"
 #include "app/pipeline/verify.h"
 #include "app/report/format.h"
 #include "app/zoo/zoo.h"
 #include "core/graph/bodies.h"
 #include "core/onnx/model_file.h"
+#include "core/ops/op_table.h"
 #include "core/passes/passes.h"
 #include "core/plan/backend.h"
 #include "tests/ort/onnx_runtime.h"
@@ -36,6 +40,8 @@ struct Options {
     std::string script, modules;
     std::string keep;   ///< folder where fused models stay
     bool plain = false; ///< no optimisations of ONNX Runtime
+    bool fp16 = false;
+    std::string target; ///< empty: fused nodes
     std::vector<std::string> models;
 };
 
@@ -73,6 +79,7 @@ Result<std::vector<ReferenceValue>> reference(const std::string& file,
     return interpret(*graph, std::move(values), threads, progress);
 }
 
+constexpr std::string_view contrib = "com.microsoft";
 constexpr std::string_view randomPrefix = "random_";
 
 bool isRandom(const std::string& model) {
@@ -89,14 +96,38 @@ Result<Graph> randomModel(const std::string& model) {
     return std::move(*graph);
 }
 
-Result<Subject> prepare(const std::string& model, const std::string& folder,
-                        const app::RuleLibrary& library) {
+/// The model as its file has it: float32 at the boundary, 16 bits behind Casts of all inputs.
+Result<void> expectCasts(const std::string& file) {
+    Progress progress;
+    auto graph = model_io::load(file, {}, progress);
+    if (!graph)
+        return failure(graph.error());
+    size_t narrowed = 0, widened = 0;
+    for (NodeId id : graph->nodes()) {
+        const Node& node = graph->node(id);
+        if (node.op != Op::Cast)
+            continue;
+        const bool narrows = node.attributes.integer("to") == onnxNumber(DType::Float16);
+        ++(narrows ? narrowed : widened);
+    }
+    for (const auto* boundary : {&graph->inputs(), &graph->outputs()})
+        for (ValueId id : *boundary)
+            if (graph->value(id).type.dtype == DType::Float16)
+                return failure("ort.fp16", "the boundary is float16", graph->value(id).name);
+    if (narrowed == 0 || widened == 0)
+        return failure("ort.fp16",
+                       fmt::format("{} Casts to float16 and {} back", narrowed, widened), file);
+    return {};
+}
+
+Result<Subject> prepare(const std::string& model, const std::string& folder, const Options& options,
+                        const app::RuleLibrary& library, app::FuseOptions fusing) {
     Subject out;
     Progress progress;
     out.original = model;
     std::string name = fs::path(model).stem();
     if (!model.ends_with(".onnx")) {
-        auto graph = isRandom(model) ? randomModel(model) : zoo::build(model);
+        auto graph = isRandom(model) ? randomModel(model) : zoo::written(model);
         if (!graph)
             return failure(graph.error());
         out.original = folder + "/" + model + ".onnx";
@@ -114,8 +145,8 @@ Result<Subject> prepare(const std::string& model, const std::string& folder,
         out.inputs.push_back({graph.value(graph.inputs()[i]).name, (*inputs)[i]});
     for (ValueId id : graph.outputs())
         out.outputs.push_back(graph.value(id).name);
-    app::FuseOptions fusing;
     fusing.dims = strangers::dimensionsOf(graph, *inputs);
+    fusing.precision = options.fp16 ? Precision::Fp16 : Precision::Fp32;
     if (isRandom(model)) // so small that predictions leave most of it alone
         fusing.decide = Decide::Rules;
     auto rewritten = app::fuseGraph(graph, library, fusing, progress);
@@ -123,7 +154,10 @@ Result<Subject> prepare(const std::string& model, const std::string& folder,
         return failure(rewritten.error());
     const auto countFused = [&](const Graph& where) {
         for (NodeId id : where.nodes())
-            out.fusedNodes += where.node(id).op == Op::Fused ? 1 : 0;
+            out.fusedNodes += options.target.empty()
+                                  ? where.node(id).op == Op::Fused
+                                  : std::string_view(rowOf(where.node(id).op).domain) == contrib ||
+                                        where.node(id).customDomain == contrib;
     };
     countFused(rewritten->graph);
     for (const BodyPlace& body : bodiesOf(rewritten->graph))
@@ -131,6 +165,10 @@ Result<Subject> prepare(const std::string& model, const std::string& folder,
     out.fused = folder + "/" + name + ".fused.onnx";
     if (auto saved = model_io::save(rewritten->graph, out.fused); !saved)
         return failure(saved.error());
+    if (!options.target.empty() && out.fusedNodes == 0)
+        return failure("ort.target", "nothing was written for " + options.target, model);
+    if (auto cast = options.fp16 ? expectCasts(out.fused) : Result<void>(); !cast)
+        return failure(cast.error());
     auto expected = reference(out.original, *inputs);
     if (!expected)
         return failure(expected.error());
@@ -155,10 +193,10 @@ std::string textOf(const Verdict& verdict) {
 
 /// Runs both files and fills a row; the error of what could not be run.
 Result<bool> compare(const Subject& subject, const ort::OnnxRuntime& runtime,
-                     const std::string& folder, bool plain, app::TextTable& table,
+                     const std::string& folder, const Options& options, app::TextTable& table,
                      const std::string& name) {
     ort::Job job;
-    job.level = plain ? "disabled" : job.level;
+    job.level = options.plain ? "disabled" : job.level;
     job.inputs = subject.inputs;
     job.outputs = subject.outputs;
     job.model = subject.original;
@@ -175,7 +213,11 @@ Result<bool> compare(const Subject& subject, const ort::OnnxRuntime& runtime,
         const ReferenceValue& expected = subject.expected[i];
         auto left = app::compareOutput(output, "original", expected, (*before)[i],
                                        app::originalTolerance(expected.dtype));
-        double tolerance = app::fusedTolerance(expected.dtype, left.maxRelative);
+        constexpr double ofHalves = 0.02; // eleven bits, through all layers
+        double tolerance = options.fp16 ? ofHalves
+                           : options.target.empty()
+                               ? app::fusedTolerance(expected.dtype, left.maxRelative)
+                               : app::originalTolerance(expected.dtype); // its own kernels
         add(original, left);
         add(fused, app::compareOutput(output, "fused", expected, (*after)[i], tolerance));
         add(each, app::compareOutput(output, "fused", ReferenceValue::from((*before)[i]),
@@ -187,16 +229,16 @@ Result<bool> compare(const Subject& subject, const ort::OnnxRuntime& runtime,
 }
 
 Result<bool> check(const std::string& model, const Options& options,
-                   const app::RuleLibrary& library, const ort::OnnxRuntime& runtime,
-                   app::TextTable& table) {
+                   const app::RuleLibrary& library, const app::FuseOptions& fusing,
+                   const ort::OnnxRuntime& runtime, app::TextTable& table) {
     testing_support::TemporaryFolder folder;
-    auto subject = prepare(model, folder.path(), library);
+    auto subject = prepare(model, folder.path(), options, library, fusing);
     if (!subject)
         return failure(subject.error());
     if (!options.keep.empty())
         fs::copy_file(subject->fused, fs::path(options.keep) / fs::path(subject->fused).filename(),
                       fs::copy_options::overwrite_existing);
-    return compare(*subject, runtime, folder.path(), options.plain, table, fs::path(model).stem());
+    return compare(*subject, runtime, folder.path(), options, table, fs::path(model).stem());
 }
 
 Options parse(int argc, char** argv) {
@@ -210,8 +252,12 @@ Options parse(int argc, char** argv) {
             out.modules = argv[++i];
         else if (word == "--keep" && more)
             out.keep = argv[++i];
+        else if (word == "--target" && more)
+            out.target = argv[++i];
         else if (word == "--plain")
             out.plain = true;
+        else if (word == "--fp16")
+            out.fp16 = true;
         else if (fs::is_directory(word))
             for (const auto& entry : fs::directory_iterator(word)) {
                 if (entry.path().extension() == ".onnx")
@@ -234,7 +280,14 @@ int main(int argc, char** argv) {
                    runtime.error().text());
         return runtime.error().code == "ort.missing" ? 77 : 1;
     }
-    auto library = app::requireRuleLibrary({});
+    app::RuleOptions rules;
+    app::FuseOptions fusing;
+    if (!options.target.empty())
+        if (auto ready = app::writeFor(options.target, rules, fusing); !ready) {
+            fmt::print("{}\n", ready.error().text());
+            return 2;
+        }
+    auto library = app::requireRuleLibrary(rules);
     if (!library) {
         fmt::print("{}\n", library.error().text());
         return 1;
@@ -246,7 +299,7 @@ int main(int argc, char** argv) {
                "fused / original"});
     size_t failed = options.models.empty() ? 1 : 0;
     for (const std::string& model : options.models) {
-        auto good = check(model, options, *library, *runtime, table);
+        auto good = check(model, options, *library, fusing, *runtime, table);
         if (!good)
             fmt::print("{} FAILED {}\n", model, good.error().text());
         failed += good && *good ? 0 : 1;

@@ -166,6 +166,59 @@ TEST_F(Support, LayerScaleWithResidual) {
             {"sm_75", "float16", true, 0}});
 }
 
+TEST_F(Support, QuantisedConvolutionsAndProductsOfSignedBytes) {
+    struct Row {
+        const char* arch;
+        bool supported;
+    };
+    auto expectBytes = [](const std::string& body, const std::map<std::string, Tensor>& constants,
+                          const std::vector<Row>& rows) {
+        for (const Row& row : rows) {
+            SCOPED_TRACE(row.arch);
+            LibraryPlanner* with = planner(row.arch);
+            if (with == nullptr || !with->asksCompilingEngines())
+                GTEST_SKIP() << "no cuDNN that plans without a device is installed";
+            LibraryCase made(body, constants, true);
+            made.request.workspaceLimit = workspaceLimit;
+            made.request.allowed = NumericClass::Reassociated;
+            const LibrarySupport got = with->support(made.request, row.supported).at(0);
+            EXPECT_EQ(got.supported(), row.supported) << text(got);
+        }
+    };
+    auto convolution = [](const std::string& w, const std::string& more) {
+        return "(int8[8,64,28,28] x, int8[64," + w +
+               ",3,3] w, float[64] ws, int8[8,64,28,28] r, float[64] b) => (int8[8,64,28,28] y) "
+               "<float xs = {0.02}, float rs = {0.03}, float ys = {0.05}, int8 yz = {0}> { "
+               "dx = DequantizeLinear(x, xs) dw = DequantizeLinear<axis=0>(w, ws) "
+               "c = Conv<kernel_shape=[3,3],pads=[1,1,1,1]" +
+               more +
+               ">(dx, dw, b) dr = DequantizeLinear(r, rs) s = Add(c, dr) u = Relu(s) "
+               "y = QuantizeLinear(u, ys, yz) }";
+    };
+    const std::map<std::string, Tensor> rest = {{"ws", stepsOf(64)}, {"b", weightsOf({64})}};
+    auto with = [&](Extents extents) {
+        auto out = rest;
+        out.emplace("w", bytesOf(std::move(extents)));
+        return out;
+    };
+    expectBytes(
+        convolution("64", ""), with({64, 64, 3, 3}),
+        {{"sm_75", true}, {"sm_80", true}, {"sm_86", true}, {"sm_89", true}, {"sm_90", true}});
+    expectBytes(convolution("1", ",group=64"), with({64, 1, 3, 3}),
+                {{"sm_80", false}, {"sm_90", false}});
+    expectBytes("(int8[8,3,56,56] x, int8[64,3,7,7] w, float[64] ws, float[64] b) => "
+                "(int8[8,64,28,28] y) <float xs = {0.02}, float ys = {0.05}, int8 yz = {0}> { "
+                "dx = DequantizeLinear(x, xs) dw = DequantizeLinear<axis=0>(w, ws) "
+                "c = Conv<kernel_shape=[7,7],pads=[3,3,3,3],strides=[2,2]>(dx, dw, b) "
+                "u = Relu(c) y = QuantizeLinear(u, ys, yz) }",
+                with({64, 3, 7, 7}), {{"sm_75", false}, {"sm_80", true}, {"sm_90", true}});
+    expectBytes("(int8[512,768] x, int8[768,64] w, float[64] ws, float[64] b) => "
+                "(float[512,64] y) <float xs = {0.02}> { dx = DequantizeLinear(x, xs) "
+                "dw = DequantizeLinear<axis=1>(w, ws) t = MatMul(dx, dw) u = Add(t, b) "
+                "y = Gelu(u) }",
+                with({768, 64}), {{"sm_80", true}, {"sm_90", true}});
+}
+
 TEST_F(Support, AttentionNeedsSm80) {
     expect("(half[32,197,12,64] q, half[32,197,12,64] k, half[32,197,12,64] v) => "
            "(half[32,197,12,64] y) { qt = Transpose<perm=[0,2,1,3]>(q) "

@@ -73,6 +73,23 @@ std::vector<Case> attentionCases() {
         "{ t = Transpose<perm=[0,2,1]>(k)  s = MatMul(q, t)  p = Softmax<axis=-1>(s) "
         "y = MatMul(p, v) }")
         .variants = onUnits;
+    // A decoder's step: one query to a cache, in parts that do not end with its keys.
+    add("decode_half", "(float16[2,3,1,64] q, float16[2,3,333,64] k, float16[2,3,333,64] v, "
+                       "float16[2,1,1,333] m) => (float16[2,3,1,64] y) "
+                       "{ t = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, t)  x = Add(s, m) "
+                       "p = Softmax<axis=-1>(x)  y = MatMul(p, v) }")
+        .variants = "attention_split attention_tiled attention_plain";
+    add("decode_dropped_keys",
+        "(float[3,2,16] q, float[3,130,16] k, float[3,130,16] v, bool[3,2,130] c) => "
+        "(float[3,2,16] y) { t = Transpose<perm=[0,2,1]>(k)  z = Constant<value_float=0.0>() "
+        "o = Constant<value_float=-1.0>()  low = Div(o, z)  s = MatMul(q, t) "
+        "x = Where(c, s, low)  p = Softmax<axis=-1>(x)  y = MatMul(p, v) }")
+        .variants = "attention_split attention_tiled attention_plain";
+    add("decode_one_part",
+        "(bfloat16[140,1,32] q, bfloat16[140,70,32] k, bfloat16[140,70,32] v) => "
+        "(bfloat16[140,1,32] y) { t = Transpose<perm=[0,2,1]>(k)  s = MatMul(q, t) "
+        "p = Softmax<axis=-1>(s)  y = MatMul(p, v) }")
+        .variants = "attention_split attention_plain";
     Case& vit =
         add("vit", "(float16[384,197,64] q, float16[384,197,64] k, float16[384,197,64] v) => "
                    "(float16[384,197,64] y) { t = Transpose<perm=[0,2,1]>(k) "

@@ -56,7 +56,21 @@ void addWarpgroups(Family& out) {
         "<float h = {0.5}, float one = {1.0}, float q = {1.41421356}> { m = MatMul(x, w) "
         "a = Add(m, b) f = Cast<to=1>(a) d = Div(f, q) e = Erf(d) p = Add(e, one) "
         "g = Mul(f, p) z = Mul(g, h) y = Cast<to=10>(z) }",
-        "wgmma_128x256 wgmma_128x128 wgmma_128x64");
+        "wgmma_128x256 wgmma_128x128 wgmma_128x64 wgmma_128x128_split wgmma_128x64_split");
+    add("split_two_results",
+        "(float16[67,520] x, float16[520,72] w, float16[67,72] r) => (float16[67,72] s, "
+        "float16[67,72] y) { m = MatMul(x, w) s = Add(m, r) y = Sigmoid(s) }",
+        "wgmma_128x128_split wgmma_128x64_split");
+    Case& conv =
+        out.add("wgmma_split_conv",
+                "(float16[3,64,5,5] x, float16[72,64,3,3] w, float16[3,72,5,5] r) => "
+                "(float16[3,72,5,5] y) { c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) "
+                "s = Add(c, r) y = Relu(s) }",
+                "wgmma_128x128_split wgmma_128x64_split");
+    conv.capability = 90;
+    conv.constants = "in1";
+    for (const char* operand : {"in0", "in2", "out0"})
+        conv.placements[operand] = {{0, 2, 3, 1}};
     add("bfloat16_transposed",
         "(bfloat16[72,130] x, bfloat16[70,72] w, bfloat16[70] c) => (bfloat16[130,70] y) "
         "{ y = Gemm<transA=1, transB=1>(x, w, c) }",

@@ -31,6 +31,7 @@ std::vector<Case> depthwiseCases() {
         made.name = "depthwise_" + name;
         made.bodies = {body};
         made.variants = "depthwise_tiled";
+        made.constants = "in1"; // comes packed, where its channels are many enough
         out.push_back(std::move(made));
         return out.back();
     };
@@ -45,6 +46,11 @@ std::vector<Case> depthwiseCases() {
     add("five_bfloat_first", depthwise({"bfloat16", "2,3,10,17", "3,1,5,5", "2,3,10,17",
                                         "kernel_shape=[5,5], pads=[2,2,2,2]"},
                                        3));
+    add("three_last_made_when_it_runs", depthwise({"float16", "1,16,8,9", "16,1,3,3", "1,16,8,9",
+                                                   "kernel_shape=[3,3], pads=[1,1,1,1]"},
+                                                  16))
+        .constants = "";
+    out.back().placements = channelsLast;
     // Rows along memory: whole accesses of them, and results that leave by lines.
     add("seven_half_first_lines", depthwise({"float16", "2,3,9,16", "3,1,7,7", "2,3,9,16",
                                              "kernel_shape=[7,7], pads=[3,3,3,3]"},

@@ -63,6 +63,53 @@ void addResizes(std::vector<Case>& out) {
     add("one_dim", resize("bfloat16", "2,3,9", "2,3,18", "mode=\"linear\"", "1.0,1.0,2.0"));
 }
 
+/// Weights of 4 bits: one row and several, zero points of every kind, a rest of k in the last
+/// block.
+void addNibbles(std::vector<Case>& out) {
+    auto add = [&](const std::string& name, const std::string& body) {
+        out.push_back(caseOf("nibbles_" + name, body, "gemv_nibbles"));
+    };
+    add("one_row",
+        "(float16[1,1,2080] x, uint8[40,65,16] b, float16[2600] s) => (float16[1,1,40] y) "
+        "{ y = com.microsoft.MatMulNBits<K=2080, N=40, bits=4, block_size=32>(x, b, s) }");
+    add("rows_with_zeros",
+        "(float16[6,136] x, uint8[21,9,8] b, float16[189] s, uint8[105] z) => (float16[6,21] y) "
+        "{ y = com.microsoft.MatMulNBits<K=136, N=21, bits=4, block_size=16>(x, b, s, z) }");
+    add("float_rest_bias",
+        "(float[2,3,77] x, uint8[12,1,64] b, float[12] s, float[12] z, float[12] c) => "
+        "(float[2,3,12] y) { y = com.microsoft.MatMulNBits<K=77, N=12, bits=4, block_size=128>"
+        "(x, b, s, z, , c) }");
+}
+
+/// Floats of 8 bits: each format, a scale of the tensor, of an axis, of blocks, infinities and NaN.
+void addFloat8(std::vector<Case>& out) {
+    auto add = [&](const std::string& name, DType type, bool quantises,
+                   const std::string& body) -> Case& {
+        out.push_back(caseOf("float8_" + name, body, "float8_linear"));
+        out.back().types = {{quantises ? "y" : "x", type}};
+        return out.back();
+    };
+    add("quantise_half", DType::Float8E4M3FN, true,
+        "(float16[6,64] x) => (uint8[6,64] y) <float f = {0.01}> "
+        "{ s = Cast<to=10>(f)  y = QuantizeLinear<output_dtype=17>(x, s) }")
+        .special = true;
+    add("quantise_axis", DType::Float8E5M2, true,
+        "(float[5,7,3] x, float[7] s) => (uint8[5,7,3] y) "
+        "{ y = QuantizeLinear<axis=1, output_dtype=19, saturate=0>(x, s) }");
+    add("quantise_unsigned_zero", DType::Float8E4M3FNUZ, true,
+        "(float[9,32] x, float[1] s) => (uint8[9,32] y) "
+        "{ y = QuantizeLinear<output_dtype=18>(x, s) }");
+    add("dequantise_blocks", DType::Float8E4M3FN, false,
+        "(uint8[4,64] x, float16[4,4] s) => (float16[4,64] y) "
+        "{ y = DequantizeLinear<axis=1, block_size=16>(x, s) }");
+    add("dequantise_last", DType::Float8E5M2, false,
+        "(uint8[3,2,4,5] x, bfloat16 s) => (bfloat16[3,2,4,5] y) "
+        "{ y = DequantizeLinear(x, s) }")
+        .placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+    add("dequantise_unsigned_zero", DType::Float8E5M2FNUZ, false,
+        "(uint8[2,48] x, float s) => (float[2,48] y) { y = DequantizeLinear(x, s) }");
+}
+
 } // namespace
 
 std::vector<Case> libraryCases() {
@@ -79,6 +126,8 @@ std::vector<Case> libraryCases() {
                               "{ y = Gather<axis=-1>(x, i) }");
     gather("wide_integers", "(int64[21,4] x, int64[2,2] i) => (int64[2,2,4] y) "
                             "{ y = Gather(x, i) }");
+    addNibbles(out);
+    addFloat8(out);
     addResizes(out);
     auto layer = [&](const std::string& name, const std::string& body) {
         out.push_back(caseOf("recurrent_" + name, body, "recurrent"));

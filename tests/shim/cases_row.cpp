@@ -36,6 +36,10 @@ std::vector<Case> rowCases() {
     const std::string block = "row_block row_two_pass row_plain";
     const std::string both = "row_warp row_block row_two_pass row_plain";
     add("layer_norm_half", layerNorm("float16", 11, 192), both);
+    add("layer_norm_half_to_float", // a step of float16 apart is no difference of float32
+        "(float16[33,384] x, float16[384] g, float16[384] b) => (float[33,384] y) "
+        "{ n = LayerNormalization<axis=-1, epsilon=1e-5>(x, g, b) y = Cast<to=1>(n) }",
+        both);
     add("layer_norm_float_odd", layerNorm("float", 5, 77), warp);
     add("layer_norm_long", layerNorm("float", 3, 1536), block);
     add("layer_norm_very_long", layerNorm("float16", 2, 20000), "row_two_pass row_plain");
@@ -74,6 +78,22 @@ std::vector<Case> rowCases() {
         "y = LayerNormalization<axis=-1, epsilon=1e-5>(s, g, b) }",
         both);
     add("strict_softmax", softmax("float16", 3, 64), warp).strict = true;
+    // Many rows for the device: several of them a warp, some warps with fewer than they could take.
+    auto teams = [&](const std::string& name, const std::string& body,
+                     const std::string& variants) {
+        add("teams_" + name, body, variants).units = 1;
+    };
+    teams("layer_norm_96", layerNorm("float16", 261, 96), warp);
+    teams("layer_norm_192", layerNorm("float16", 136, 192), both);
+    teams("layer_norm_bfloat16_384", layerNorm("bfloat16", 67, 384), both);
+    teams("softmax_float_40", softmax("float", 259, 40), warp);
+    teams("arg_max", "(int32[131,28] x) => (int64[131] y) { y = ArgMax<axis=1, keepdims=0>(x) }",
+          warp);
+    teams("two_outputs",
+          "(float16[263,64] x, float16[263,64] r, float16[64] g, float16[64] b) => "
+          "(float16[263,64] s, float16[263,64] y) { s = Add(x, r) "
+          "y = LayerNormalization<axis=-1, epsilon=1e-5>(s, g, b) }",
+          warp);
     add("sum_of_squares",
         "(float[4,3000] x) => (float[4,1] y) { y = ReduceSumSquare<axes=[1]>(x) }", block);
     return out;

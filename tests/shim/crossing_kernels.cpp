@@ -5,6 +5,7 @@
 
 #include "tests/shim/simt.h"
 // After the words of the language.
+#include "gpu/device/math.cuh"
 #include "gpu/device/tickets.cuh"
 
 namespace crossing {

@@ -42,6 +42,8 @@ void storeElement(std::byte* at, DType type, double number, int64_t integer) {
         std::memcpy(at, &narrow, 4);
     else if (type == DType::Float64)
         std::memcpy(at, &number, 8);
+    else if (isFloat(type) && sizeOf(type) == 1)
+        *at = std::byte(floatToFloat8(type, narrow));
     else if (isFloat(type))
         std::memcpy(at, &bits, 2);
     else
@@ -62,6 +64,8 @@ double loadFloat(const std::byte* at, DType type) {
         std::memcpy(&number, at, 8);
         return number;
     }
+    if (sizeOf(type) == 1)
+        return float8ToFloat(type, std::to_integer<uint8_t>(*at));
     std::memcpy(&bits, at, 2);
     return type == DType::Float16 ? halfToFloat(bits) : bfloat16ToFloat(bits);
 }

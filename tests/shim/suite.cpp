@@ -15,12 +15,23 @@ namespace fuselage::gpu_suite {
 
 namespace {
 
-std::optional<KernelProgram> lowered(const std::string& body) {
+void retype(Graph& graph, const std::map<std::string, DType>& types) {
+    for (const auto& values : {graph.inputs(), graph.outputs()})
+        for (ValueId id : values)
+            if (const auto found = types.find(graph.value(id).name); found != types.end()) {
+                Type type = graph.value(id).type;
+                type.dtype = found->second;
+                graph.setType(id, std::move(type));
+            }
+}
+
+std::optional<KernelProgram> lowered(const std::string& body, const Case& source) {
     auto graph = model_io::loadText("g " + body);
     if (!graph) {
         std::fprintf(stderr, "%s\n%s\n", body.c_str(), graph.error().text().c_str());
         return std::nullopt;
     }
+    retype(*graph, source.types);
     for (const InferProblem& problem : inferShapes(*graph))
         std::fprintf(stderr, "%s\n%s\n", body.c_str(), problem.message.c_str());
     Progress progress;
@@ -30,6 +41,11 @@ std::optional<KernelProgram> lowered(const std::string& body) {
     }
     LowerRequest request;
     request.constants.resize(graph->inputs().size());
+    if (source.stored >= 0) { // only that it is one matters, as below
+        const auto number = static_cast<size_t>(source.stored);
+        const Type& type = graph->value(graph->inputs()[number]).type;
+        request.constants[number] = std::make_shared<Tensor>(type.dtype, *type.extents());
+    }
     request.body = std::make_shared<const Graph>(std::move(*graph));
     LowerResult result = lower(request);
     if (auto* reason = std::get_if<Reason>(&result)) {
@@ -75,7 +91,7 @@ std::vector<Case> cases() {
     std::vector<Case> out;
     for (const auto& family :
          {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases(), depthwiseCases(),
-          fewChannelsCases(), contractionCases(), attentionCases(), libraryCases()})
+          fewChannelsCases(), contractionCases(), integerCases(), attentionCases(), libraryCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }
@@ -85,7 +101,7 @@ Prepared prepare(const Case& source) {
     out.source = source;
     std::vector<KernelProgram> members;
     for (const std::string& body : source.bodies) {
-        auto program = lowered(body);
+        auto program = lowered(body, source);
         if (!program)
             return out;
         members.push_back(std::move(*program));

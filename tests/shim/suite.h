@@ -32,7 +32,10 @@ struct Case {
     bool finiteRest = false;  ///< in input 0 only
     bool compileOnly = false; ///< too large to run as host code
     bool tf32 = false;
+    /// Of inputs and outputs whose types the text of ONNX has no words for: by name.
+    std::map<std::string, DType> types;
     std::string constants;   ///< inputs that may be packed, blank-separated: "in1"
+    int stored = -1;         ///< the input that is a constant when the body is lowered; -1: none
     uint32_t capability = 0; ///< of the device; 0: what all of them have
     int units = 0;           ///< its multiprocessors; 0: no profile
     NumericClass allowed = NumericClass::Reassociated;

@@ -30,6 +30,7 @@ ReferenceValue dataFor(const OperandType& type, bool special, Random& random) {
         }
     for (int64_t& number : out.ints)
         number = type.dtype == DType::Bool ? random.next() % 2
+                 : sizeOf(type.dtype) == 1 ? wrapTo(type.dtype, random.next() % 256)
                  : isSigned(type.dtype)    ? static_cast<int64_t>(random.next() % 21) - 10
                                            : random.next() % 21;
     return out;

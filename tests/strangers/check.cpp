@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `strangers_check`: trained models of others load, fuse, run and agree. `bench` judges: unfused
+// `strangers_check`: trained models of others load, fuse, run and agree, and no match of theirs is
+// predicted to lose time. `bench` judges: unfused
 // and fused against the double-precision reference, on the stored inputs. ONNX Runtime is a witness
 // from outside, where it is here: its results against ours, and the fused file in it. Models that
 // sample random numbers have no results to compare with it. Exit code 77: no models here.
@@ -152,6 +153,16 @@ Result<std::string> askRuntime(const ort::OnnxRuntime& runtime, const strangers:
     return out;
 }
 
+/// Deciding by cost takes nothing that it predicts to be slower.
+Result<void> requireNoLoss(const app::Report& report) {
+    for (const app::MatchReport& match : report.matches)
+        if (match.gain.value_or(0) < 0)
+            return failure("strangers.slower",
+                           fmt::format("`{}` by {} is predicted to cost {:.3g} us", match.fusedNode,
+                                       match.rule, -*match.gain * 1e6));
+    return {};
+}
+
 Result<std::string> check(const strangers::Case& stranger, const ort::OnnxRuntime* runtime) {
     auto opened = strangers::open(stranger);
     if (!opened)
@@ -159,6 +170,8 @@ Result<std::string> check(const strangers::Case& stranger, const ort::OnnxRuntim
     auto result = benched(stranger, *opened);
     if (!result)
         return failure(result.error());
+    if (auto kept = requireNoLoss(result->report); !kept)
+        return failure(kept.error());
     double worst = 0;
     for (const app::OutputAgreement& side : result->report.agreement) {
         if (!side.ok)

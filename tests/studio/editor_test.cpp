@@ -84,6 +84,22 @@ private Q_SLOTS:
         QVERIFY(colourAt(1, "comment").isValid());
     }
 
+    void completionsShowWhatTheyAreInAColumnOfTheirOwn() {
+        CodeView* view = fresh("fuse 1;\nrule R { match { y =  } }\n");
+        QVERIFY(known(view));
+        int at = static_cast<int>(view->toPlainText().indexOf("=  ")) + 2;
+        view->select(at, at);
+        QTest::keyClicks(view, "Con");
+        QTRY_VERIFY(rowOf(view, "Conv") >= 0 && rowOf(view, "ConvTranspose") >= 0);
+        auto second = [&](const char* label) {
+            const QStandardItem* item = view->completions().item(rowOf(view, label));
+            const QString words = item->toolTip().section('\n', 0, 0).left(20);
+            return item->data(CodeView::ShownRole).toString().indexOf(words);
+        };
+        QVERIFY(second("Conv") > QString("ConvTranspose").size());
+        QCOMPARE(second("Conv"), second("ConvTranspose"));
+    }
+
     void completionInsertsAnOperator() {
         CodeView* view = fresh("fuse 1;\nrule R { match { y =  } }\n");
         QVERIFY(known(view));

@@ -174,8 +174,8 @@ private Q_SLOTS:
         QTRY_VERIFY(canvas.drawing());
         QTRY_VERIFY(!window.canvases().drawing() && !window.canvases().refining());
         canvas.fitAll();
-        PictureChoice choice{fuselage::scene::After, false,        false, 1.5,
-                             canvas.viewport(),      canvas.size()};
+        const QSize seen = canvas.size(); // a bar may come while the file is written
+        PictureChoice choice{fuselage::scene::After, false, false, 1.5, canvas.viewport(), seen};
         auto picture = [&](const QString& name) {
             QSignalSpy written(&window.exporter(), &Exporter::written);
             if (!window.exporter().writePicture(choice, m_folder.filePath(name)) ||
@@ -184,7 +184,7 @@ private Q_SLOTS:
             return QImage(m_folder.filePath(name), "PNG");
         };
         const QImage plain = picture("as typed.picture"); // no ending is added
-        QCOMPARE(plain.size(), (QSizeF(canvas.size()) * 1.5).toSize());
+        QCOMPARE(plain.size(), (QSizeF(seen) * 1.5).toSize());
         window.selection().selectAfter(
             {QString::fromStdString(window.session().report()->after.graph.nodes[0].name)});
         QVERIFY(!canvas.style().faded.empty());

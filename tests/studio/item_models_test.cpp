@@ -5,8 +5,9 @@
 #include "app/studio/item_models/near_miss_table.h"
 #include "app/studio/item_models/node_table.h"
 #include "app/studio/item_models/problem_table.h"
-#include "app/studio/item_models/step_table.h"
 #include "app/studio/item_models/query_filter.h"
+#include "app/studio/item_models/rule_table.h"
+#include "app/studio/item_models/step_table.h"
 #include "app/studio/item_models/table_export.h"
 
 #include <QAbstractItemModelTester>
@@ -52,14 +53,16 @@ private Q_SLOTS:
         auto* steps = makeStepTable(this);
         auto* problems = makeProblemTable(this);
         auto* nodes = makeNodeTable(this);
+        auto* rules = makeRuleTable(this, [](const RuleRow&, bool) {});
         for (RowTableBase* table :
-             std::initializer_list<RowTableBase*>{matches, misses, steps, problems, nodes})
+             std::initializer_list<RowTableBase*>{matches, misses, steps, problems, nodes, rules})
             new QAbstractItemModelTester(table, Mode::QtTest, table);
         matches->setRows({{}, {}});
         misses->setRows({{}});
         steps->setRows({{}});
         problems->setRows({{}});
         nodes->setRows({{}});
+        rules->setRows({{}});
         QCOMPARE(matches->rowCount(), 2);
         QCOMPARE(nodes->nodesBefore(0), QStringList{QString()});
     }
@@ -115,6 +118,86 @@ private Q_SLOTS:
         QVERIFY2(text(1, "time saved").startsWith('-'), qPrintable(text(1, "time saved")));
         QVERIFY(!text(1, "time saved").contains("predicted"));
         QCOMPARE(text(1, "verdict"), QString("slower 17.50x"));
+    }
+
+    void predictionsStandBesideWhatWasMeasuredWithTheirError() {
+        auto* table = makeKernelTable(this);
+        auto measured = kernel("A", 3e-6, "n1");
+        measured.measuredSeconds = 2e-6;
+        table->setRows({measured, kernel("B", 5e-6, "n2")});
+        QCOMPARE(table->index(0, predictedColumn).data().toString(), QString("3.0 us"));
+        QCOMPARE(table->index(0, errorColumn).data().toString(), QString("+50.0 %"));
+        QVERIFY(table->index(1, errorColumn).data().toString().isEmpty());
+        auto* matches = makeMatchTable(this);
+        app::MatchReport match;
+        match.secondsBefore = 9e-6;
+        match.secondsAfter = 4e-6;
+        match.measuredBefore = 9e-6;
+        match.measuredAfter = 7e-6;
+        matches->setRows({match});
+        QStringList titles;
+        for (int column = 0; column < matches->columnCount(); ++column)
+            titles << matches->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+        const auto error = static_cast<int>(titles.indexOf("error"));
+        QCOMPARE(matches->index(0, error).data().toString(), QString("+3.0 us"));
+        QVERIFY(qAbs(matches->index(0, error).data(SortRole).toDouble() - 3e-6) < 1e-12);
+    }
+
+    void aMatchThatSavesNothingIsMarked() {
+        auto* table = makeMatchTable(this);
+        app::MatchReport nothing, saves;
+        nothing.launchesBefore = nothing.launchesAfter = 1;
+        nothing.bytesBefore = nothing.bytesAfter = 512;
+        nothing.secondsBefore = nothing.secondsAfter = 2e-6;
+        saves = nothing;
+        saves.bytesAfter = 256;
+        table->setRows({nothing, saves});
+        QueryFilter filter(nullptr);
+        filter.setSourceModel(table);
+        filter.setQuery("verdict:nothing");
+        QCOMPARE(filter.rowCount(), 1);
+        QCOMPARE(filter.mapToSource(filter.index(0, 0)).row(), 0);
+    }
+
+    void rulesAddUpWhatTheirMatchesSaved() {
+        app::RuleLibrary library;
+        library.loaded.rules.rules.resize(2);
+        library.loaded.rules.rules[0].name = "A";
+        library.loaded.rules.rules[1].name = "B";
+        library.leftOut.resize(1);
+        library.leftOut[0].name = "C";
+        app::Report report;
+        app::RuleReport of;
+        of.rule = "B";
+        of.fused = 2;
+        of.bytesSaved = 64;
+        report.rules = {of};
+        app::MatchReport match;
+        match.rule = "B";
+        match.nodes = {"n"};
+        match.secondsBefore = 3e-6;
+        match.secondsAfter = 1e-6;
+        report.matches = {match, match};
+        const std::vector<RuleRow> rows = ruleRows(report, library);
+        QCOMPARE(rows.size(), size_t(3));
+        QCOMPARE(rows[0].matches, size_t(0));
+        QCOMPARE(rows[1].matches, size_t(2));
+        QCOMPARE(rows[1].bytes, int64_t(64));
+        QVERIFY(qAbs(rows[1].seconds - 4e-6) < 1e-12 && !rows[1].measured);
+        QVERIFY(rows[1].on && !rows[2].on);
+        QString changed;
+        bool to = true;
+        auto* table = makeRuleTable(this, [&](const RuleRow& row, bool on) {
+            changed = row.name;
+            to = on;
+        });
+        table->setRows(rows);
+        QCOMPARE(table->index(1, 0).data(Qt::CheckStateRole).toInt(), int(Qt::Checked));
+        QVERIFY(table->flags(table->index(1, 0)) & Qt::ItemIsUserCheckable);
+        QVERIFY(!(table->flags(table->index(1, 1)) & Qt::ItemIsUserCheckable));
+        QVERIFY(table->setData(table->index(1, 0), Qt::Unchecked, Qt::CheckStateRole));
+        QCOMPARE(changed, QString("B"));
+        QVERIFY(!to);
     }
 
     void nearMissesForOneReasonAreOneRowAndDearOnesComeFirst() {
@@ -173,7 +256,7 @@ private Q_SLOTS:
         QCOMPARE(filter.rowCount(), 1);
         filter.setQuery("verdict:slower");
         QCOMPARE(filter.rowCount(), 1);
-        QCOMPARE(filter.index(0, 2).data().toString(), QString("slower 17.50x"));
+        QCOMPARE(filter.index(0, 4).data().toString(), QString("slower 17.50x"));
         filter.setQuery("-verdict:slower");
         QCOMPARE(filter.rowCount(), 1);
     }
@@ -183,7 +266,7 @@ private Q_SLOTS:
         auto measured = kernel("A", 0.25, "n1");
         measured.measuredSeconds = 1.409e-3;
         table->setRows({measured});
-        const QString text = exportTable(*table, TableFormat::Words, {0}, {1, 3});
+        const QString text = exportTable(*table, TableFormat::Words, {0}, {1, 5});
         QCOMPARE(text, QString("time\trule\n1.41 ms\tA\n"));
     }
 

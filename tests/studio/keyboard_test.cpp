@@ -202,10 +202,12 @@ private Q_SLOTS:
             QSKIP("the program `fuselage` is not built beside this test");
         key(Qt::Key_Comma, Qt::ControlModifier);
         QVERIFY(dialog("options"));
-        QTRY_VERIFY(QApplication::focusWidget() &&
-                    QApplication::focusWidget()->accessibleName() == "Backend");
+        QTRY_VERIFY(
+            QApplication::focusWidget() &&
+            m_window->findChild<QDialog*>("options")->isAncestorOf(QApplication::focusWidget()));
+        QVERIFY(tabTo("Backend"));
         type("cpu");
-        QVERIFY(tabTo("Seconds"));
+        QVERIFY(tabTo("Measure for"));
         key(Qt::Key_A, Qt::ControlModifier);
         type("0.1");
         key(Qt::Key_Return);

@@ -2,6 +2,7 @@
 // Pictures of the canvas and of charts, at most twenty: levels of detail, themes, signs. Compared
 // tile by tile with a tolerance; FUSELAGE_BLESS=1 rewrites them. What stands where is the business
 // of the scene's own goldens.
+#include "app/report/scene/text_size.h"
 #include "app/studio/graph_view/canvas.h"
 #include "app/studio/graph_view/overlay.h"
 #include "app/studio/graph_view/pair_style.h"
@@ -11,6 +12,7 @@
 #include <QApplication>
 #include <QDir>
 #include <QFontDatabase>
+#include <QHash>
 #include <QStyleFactory>
 #include <QTest>
 
@@ -80,6 +82,30 @@ void expectPicture(const QString& name, const QImage& actual) {
                                     "FUSELAGE_BLESS=1 rewrites it")
                          .arg(shown, path)
                          .arg(worst)));
+}
+
+/// A place of the scene in a picture of the canvas at ratio 1.
+QPointF placeOn(const Canvas& canvas, double x, double y) {
+    const Viewport& view = canvas.viewport();
+    return (QPointF(x, y) - view.centre) * view.zoom +
+           QPointF(canvas.width() / 2.0, canvas.height() / 2.0);
+}
+
+/// Of the pixel that stands out most from the commonest colour of the area: letters on their
+/// ground, as large as they must be for strokes of whole pixels.
+double contrastIn(const QImage& image, const QRect& area) {
+    QHash<QRgb, int> counts;
+    for (int y = area.top(); y <= area.bottom(); ++y)
+        for (int x = area.left(); x <= area.right(); ++x)
+            ++counts[image.pixel(x, y)];
+    QRgb ground = 0;
+    for (auto it = counts.cbegin(); it != counts.cend(); ++it)
+        if (it.value() > counts.value(ground))
+            ground = it.key();
+    double best = 1;
+    for (auto it = counts.cbegin(); it != counts.cend(); ++it)
+        best = std::max(best, contrast(QColor(it.key()), QColor(ground)));
+    return best;
 }
 
 /// Two blocks before and after, with figures that no cost model moves.
@@ -191,6 +217,115 @@ private Q_SLOTS:
                       pictureOf(prepared(canvas, 1, style), {360, 300}, 1, false));
     }
 
+    void fadedLettersCanBeRead_data() {
+        QTest::addColumn<QString>("what");
+        QTest::addColumn<bool>("dark");
+        QTest::addColumn<QString>("overlay");
+        for (const char* what : {"before", "after", "unfused"})
+            for (bool dark : {false, true})
+                for (const char* overlay : {"none", "time", "rule", "family"})
+                    QTest::addRow("%s-%s-%s", what, dark ? "dark" : "light", overlay)
+                        << QString(what) << dark << QString(overlay);
+    }
+
+    void fadedLettersCanBeRead() {
+        QFETCH(QString, what);
+        QFETCH(bool, dark);
+        QFETCH(QString, overlay);
+        constexpr double zoom = 4; // strokes of several pixels
+        const scene::Side side = what == "after" ? scene::After : scene::Before;
+        // Without a side after, boxes have badges for their weights.
+        const auto drawing =
+            what == "unfused"
+                ? std::make_shared<const Drawing>(built(residualNetwork(2).before, {}))
+                : m_network;
+        const scene::Scene& scene = drawing->scene();
+        for (const bool faded : {true, false}) {
+            Canvas canvas(side, nullptr);
+            PaintStyle style;
+            if (faded)
+                style.faded.assign(scene.boxes.size(), 1);
+            for (const OverlayRow& row : overlays())
+                if (overlay == row.id)
+                    style.fill = row.paint(*drawing, side, Colours(paletteOf(dark))).fill;
+            int texts = 0, badges = 0;
+            for (const scene::Box& box : scene.boxes) {
+                if (!(box.sides & side))
+                    continue;
+                Canvas& at = prepared(canvas, zoom, style, drawing);
+                const QSize size(int(box.rect.w * zoom) + 40, int(box.rect.h * zoom) + 40);
+                at.resize(size);
+                at.setViewport({{box.rect.x + box.rect.w / 2, box.rect.y + box.rect.h / 2}, zoom});
+                const QImage image = pictureOf(at, size, 1, dark);
+                const auto check = [&](const std::string& text, double x, double top, double w,
+                                       double h, int& count) {
+                    const QRect area =
+                        QRectF(placeOn(at, x, top), QSizeF(w, h) * zoom).toAlignedRect();
+                    const double found = contrastIn(image, area);
+                    QVERIFY2(found >= readableContrast - 0.05, // letters are mixed in whole steps
+                             qPrintable(QString("%1 of %2%3: %4 : 1")
+                                            .arg(QString::fromStdString(text),
+                                                 QString::fromStdString(box.name),
+                                                 faded ? ", faded" : "")
+                                            .arg(found)));
+                    ++count;
+                };
+                double y = scene::textTop(box) + 18;
+                check(box.title, box.rect.x + 10, y - 10, 30, 11, texts);
+                for (const std::string& line : box.lines)
+                    check(line, box.rect.x + 10, (y += scene::lineHeight) - 8, 20, 9, texts);
+                double x = box.rect.x + 10;
+                for (const scene::Badge& badge : box.badges) {
+                    const double width = scene::badgeWidth(badge.text);
+                    const bool beside = scene::badgeBeside(box.badges);
+                    check(badge.text, (beside ? box.rect.right() - width - 5 : x) + 4,
+                          (beside ? box.rect.y + 5 : y + 5) + 2, width - 8, scene::badgeHeight - 4,
+                          badges);
+                    x += width + 4;
+                }
+            }
+            QVERIFY(texts >= 8);
+            QVERIFY(what == "before" || badges >= 4);
+        }
+    }
+
+    void linesAreAsWideAtEveryZoom_data() {
+        QTest::addColumn<double>("zoom");
+        for (double zoom : {0.65, 1.0, 2.0, 4.0})
+            QTest::addRow("%.2f", zoom) << zoom;
+    }
+
+    void linesAreAsWideAtEveryZoom() {
+        QFETCH(double, zoom);
+        const uint32_t b = m_network->boxOf(scene::Before, "/stage0/0/conv1/Conv");
+        const scene::Rect& rect = m_network->scene().boxes[b].rect;
+        const Colours colours(paletteOf(false));
+        /// Pixels of ink across the left outline of the box.
+        const auto inkAcross = [&](const PaintStyle& style, const QColor& line) {
+            Canvas canvas(scene::Before, nullptr);
+            prepared(canvas, zoom, style);
+            canvas.setViewport({{rect.x, rect.y + rect.h / 2}, zoom});
+            const QImage image = pictureOf(canvas, {360, 300}, 1, false);
+            const QPointF middle = placeOn(canvas, rect.x, rect.y + rect.h * 0.5);
+            double ink = 0;
+            for (int x = int(middle.x()) - 3; x <= int(middle.x()) + 3; ++x) {
+                // Of green, which all of these inks take away from what is below.
+                const double ground = qGreen(image.pixel(int(middle.x()) + 5, int(middle.y())));
+                ink += std::max(0.0, ground - qGreen(image.pixel(x, int(middle.y())))) /
+                       (ground - line.green());
+            }
+            return ink;
+        };
+        const std::string& token = m_network->scene().boxes[b].token;
+        const double plain = inkAcross({}, colours[token + ".line"]);
+        QVERIFY2(std::abs(plain - 1) < 0.35, qPrintable(QString("%1 pixels").arg(plain)));
+        PaintStyle style;
+        style.selected.assign(m_network->scene().boxes.size(), 0);
+        style.selected[b] = 1;
+        const double selected = inkAcross(style, colours["selection"]);
+        QVERIFY2(std::abs(selected - 3) < 0.35, qPrintable(QString("%1 pixels").arg(selected)));
+    }
+
     void aNearMissIsDrawn_data() {
         QTest::addColumn<bool>("dark");
         QTest::newRow("light") << false;
@@ -253,9 +388,14 @@ private Q_SLOTS:
 
 private:
     Canvas& prepared(Canvas& canvas, double zoom, PaintStyle style) {
-        canvas.setDrawing(m_network);
+        return prepared(canvas, zoom, std::move(style), m_network);
+    }
+
+    static Canvas& prepared(Canvas& canvas, double zoom, PaintStyle style,
+                            const DrawingPtr& drawing) {
+        canvas.setDrawing(drawing);
         canvas.setStyle(std::move(style));
-        const scene::Rect& all = m_network->scene().rect;
+        const scene::Rect& all = drawing->scene().rect;
         canvas.resize(360, 300);
         canvas.setViewport({{all.x + all.w / 2, all.y + 150 / zoom - 10}, zoom});
         return canvas;

@@ -6,6 +6,9 @@
 #include "tests/studio/sample.h"
 
 #include <QElapsedTimer>
+#include <algorithm>
+#include <atomic>
+#include <thread>
 
 using namespace fuselage::studio;
 using namespace fuselage::studio::testing;
@@ -25,6 +28,36 @@ private Q_SLOTS:
         QVERIFY(session.problems().isEmpty());
         QVERIFY(session.snapshot()->report().after.launches <
                 session.snapshot()->report().before.launches);
+    }
+
+    void predictionsDoNotChangeWithTheLoadOfTheMachine() {
+        auto predicted = [&] {
+            Session session;
+            session.open(m_model);
+            std::vector<double> out;
+            if (!settled(session) || !session.report())
+                return out;
+            for (const auto* side : {&session.report()->before, &session.report()->after}) {
+                out.push_back(side->predictedSeconds);
+                for (const auto& kernel : side->kernels)
+                    out.push_back(kernel.predictedSeconds);
+            }
+            return out;
+        };
+        const std::vector<double> idle = predicted();
+        std::atomic<bool> stop = false;
+        std::vector<std::thread> others;
+        for (unsigned i = 0; i < 2 * std::max(1U, std::thread::hardware_concurrency()); ++i)
+            others.emplace_back([&stop] {
+                while (!stop) {
+                }
+            });
+        const std::vector<double> loaded = predicted();
+        stop = true;
+        for (std::thread& other : others)
+            other.join();
+        QVERIFY(idle.size() > 2);
+        QCOMPARE(loaded, idle);
     }
 
     void sizesThatWereTakenAreANoteAndNoProblem() {

@@ -123,7 +123,8 @@ TEST(LogicalTraffic, LayerNormReadsItsRowOnce) {
 
 TEST(TouchedSet, OverlappingTermsAreCountedOnce) {
     TouchedSet set({10});
-    set.add({{0, {{0, 1}, {1, 2}}}}, {3, 4}); // i + 2 j for i < 3, j < 4: 0 .. 8
+    const std::vector<DimIndex> index{{0, {{0, 1}, {1, 2}}}};
+    set.add(index, {3, 4}); // i + 2 j for i < 3, j < 4: 0 .. 8
     EXPECT_EQ(set.count(), 9);
 }
 
@@ -321,6 +322,35 @@ TEST(DecideFusion, SlowerFusionIsKeptApartAndCloseOnesAreMeasured) {
     close.high = 22e-6;
     EXPECT_EQ(decideFusion(slow, {fast, fast}).verdict, Verdict::Keep);
     EXPECT_EQ(decideFusion(close, {fast, fast}).verdict, Verdict::Measure);
+}
+
+TEST(Preferred, AChangeWinsItsShareAndWhereThatIsUnclearMovesNoMore) {
+    EXPECT_TRUE(preferred({10e-6, 9e-6}, least_share::cut));
+    EXPECT_FALSE(preferred({10e-6, 9.6e-6}, least_share::cut));
+    EXPECT_FALSE(preferred({10e-6, 10e-6}, least_share::any));
+    EXPECT_FALSE(preferred({10e-6, 11e-6, 0, 1e6}, least_share::any)) << "bytes are no time";
+    EXPECT_TRUE(preferred({10e-6, 9e-6, 2e-6, 0}, least_share::any));
+    EXPECT_FALSE(preferred({10e-6, 9e-6, 2e-6, -1}, least_share::any));
+    EXPECT_TRUE(preferred({10e-6, 7e-6, 2e-6, -1}, least_share::any));
+    EXPECT_FALSE(preferred({10e-6, 9e-6}, least_share::order, 100e-6)) << "of all that changes";
+}
+
+/// Where a fusion is sure, the saving is beyond the error, and nowhere else.
+TEST(Preferred, AgreesWithTheVerdictOnAFusion) {
+    for (int fused = 10; fused <= 40; ++fused)
+        for (int spread = 0; spread <= 4; ++spread) {
+            TimeEstimate one, part;
+            one.seconds = fused * 1e-6;
+            one.low = one.seconds - spread * 1e-6;
+            one.high = one.seconds + spread * 1e-6;
+            part.seconds = 10e-6;
+            part.low = 9e-6;
+            part.high = 11e-6;
+            const Decision decision = decideFusion(one, {part, part, part});
+            EXPECT_EQ(decision.verdict == Verdict::Fuse,
+                      preferred(changeOf(decision, -1), least_share::any))
+                << fused << " " << spread;
+        }
 }
 
 TEST(TimeModel, AProcessorKeepsSmallResultsAndFetchesLinesOfLargeOnes) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <bit>
 #include <random>
 
@@ -186,6 +187,8 @@ public:
     explicit TupleCase(uint32_t seed) : m_engine(seed) {
         for (int64_t rank = 1 + below(4); rank > 0; --rank)
             m_data.push_back(1 + below(4));
+        m_type = std::array{"float", "double", "float16", "uint8"}[static_cast<size_t>(below(4))];
+        m_sameAlongRows = below(2) == 0;
     }
 
     void gatherElements() {
@@ -194,9 +197,11 @@ public:
         for (int64_t extent : m_data)
             index.push_back(1 + below(extent));
         index[static_cast<size_t>(axis)] = 1 + below(6);
-        expect(fmt::format("({0} t, {1} i) => ({2} y) {{ y = GatherElements<axis={3}>(t, i) }}",
-                           type(m_data), indexType(index), type(index), axis),
-               [&](size_t) { return m_data[static_cast<size_t>(axis)]; });
+        expect(
+            fmt::format("({0} t, {1} i) => ({2} y) {{ y = GatherElements<axis={3}>(t, i) }}",
+                        type(m_data), indexType(index), type(index), axis),
+            [&](size_t) { return m_data[static_cast<size_t>(axis)]; },
+            m_sameAlongRows ? index.back() : 1);
     }
 
     void gatherND() {
@@ -224,7 +229,7 @@ private:
     }
 
     std::string type(const Extents& extents) const {
-        return extents.empty() ? "float" : "float" + text(extents);
+        return extents.empty() ? m_type : m_type + text(extents);
     }
 
     std::string indexType(const Extents& extents) {
@@ -245,17 +250,23 @@ private:
         };
     }
 
-    /// `extentAt`: what the k-th index must be below; it may count from the end.
-    void expect(const std::string& body, const std::function<int64_t(size_t)>& extentAt) {
+    /// `extentAt`: what the k-th index must be below; it may count from the end. `alike`: of so
+    /// many side by side all are the first.
+    void expect(const std::string& body, const std::function<int64_t(size_t)>& extentAt,
+                int64_t alike = 1) {
         const CpuRun run = expectLibrary(body, {}, 0, [&](auto& inputs) {
             for (size_t k = 0; k < inputs[1].ints.size(); ++k)
-                inputs[1].ints[k] = below(2 * extentAt(k)) - extentAt(k);
+                inputs[1].ints[k] = k % static_cast<size_t>(alike) != 0
+                                        ? inputs[1].ints[k - 1]
+                                        : below(2 * extentAt(k)) - extentAt(k);
         });
         EXPECT_EQ(run.tactic.find("reference"), std::string::npos) << run.tactic;
     }
 
     std::mt19937 m_engine;
     Extents m_data;
+    std::string m_type;
+    bool m_sameAlongRows = false;
 };
 
 } // namespace

@@ -134,6 +134,89 @@ TEST(CublasLt, HeadsSplitInTheWritesAreABatchWithABiasOfItsOwn) {
     EXPECT_EQ(call.biasBatchStride, 2);
 }
 
+/// What a residual block writes, with its channels innermost.
+LibraryCase convolution(const std::string& attributes, bool channelsLast = true) {
+    return LibraryCase(
+        "(float[2,8,3,5] x, float[6,8,1,1] w, float[6] b, float[2,6,3,5] r) => (float[2,6,3,5] y) "
+        "{ c = Conv" +
+            attributes + "(x, w, b) u = Add(c, r) y = Relu(u) }",
+        {{"w", weightsOf({6, 8, 1, 1})}, {"b", weightsOf({6}, DType::Float32, 3)}}, channelsLast);
+}
+
+TEST(CublasLt, AConvolutionOfSinglePositionsIsOneProductOfAllOfThem) {
+    const LtCall call = expectCall(convolution(""));
+    EXPECT_EQ(text(call), "float 6x30:6 = relu(8x6:8^T * 8x30:8 + 6x30:6 + bias)");
+    const LtCall folded = expectCall(LibraryCase(
+        "(float[2,8,3,5] x, float[6,8,1,1] w, float[6] s, float[6] b, float[6] m, float[6] v) "
+        "=> (float[2,6,3,5] y) { c = Conv(x, w) n = BatchNormalization(c, s, b, m, v) "
+        "y = Relu(n) }",
+        {{"w", weightsOf({6, 8, 1, 1})},
+         {"s", weightsOf({6}, DType::Float32, 2)},
+         {"b", weightsOf({6}, DType::Float32, 3)},
+         {"m", weightsOf({6}, DType::Float32, 4)},
+         {"v", Tensor::ofFloats({6}, {1, 2, 3, 4, 5, 6})}},
+        true));
+    EXPECT_EQ(folded.batch, 1);
+    EXPECT_FALSE(folded.packed.at(0).factors.empty());
+    const LtCall signal = expectCall(
+        LibraryCase("(float[3,8,7] x, float[6,8,1] w) => (float[3,6,7] y) { y = Conv(x, w) }",
+                    {{"w", weightsOf({6, 8, 1})}}, true));
+    EXPECT_EQ(signal.d.cols, 21);
+}
+
+TEST(CublasLt, OtherConvolutionsAreNoProducts) {
+    const auto codeOf = [](const LibraryCase& of) {
+        auto described = describeLt(of.request);
+        auto* reason = std::get_if<Reason>(&described);
+        return reason ? reason->code : "none";
+    };
+    EXPECT_EQ(codeOf(convolution("", false)), "layout") << "channels are not innermost";
+    const std::string rest = "(x, w) }";
+    EXPECT_EQ(codeOf(LibraryCase("(float[2,8,3,5] x, float[6,8,1,1] w) => (float[2,6,2,3] y) "
+                                 "{ y = Conv<strides=[2,2]>" +
+                                     rest,
+                                 {{"w", weightsOf({6, 8, 1, 1})}}, true)),
+              "kind");
+    EXPECT_EQ(codeOf(LibraryCase("(float[2,8,3,5] x, float[6,4,1,1] w) => (float[2,6,3,5] y) "
+                                 "{ y = Conv<group=2>" +
+                                     rest,
+                                 {{"w", weightsOf({6, 4, 1, 1})}}, true)),
+              "kind");
+    EXPECT_EQ(codeOf(LibraryCase("(float[2,8,3,5] x, float[6,8,1,1] w) => (float[2,6,5,7] y) "
+                                 "{ y = Conv<pads=[1,1,1,1]>" +
+                                     rest,
+                                 {{"w", weightsOf({6, 8, 1, 1})}}, true)),
+              "kind");
+}
+
+TEST(CublasLt, BytesAreMultipliedWhereTheirSumsAreTheResult) {
+    std::map<std::string, Tensor> bytes = {{"w", Tensor(DType::Int8, {8, 6})}};
+    for (int64_t i = 0; i < 48; ++i)
+        bytes.at("w").setInt(i, i * 37 % 255 - 127);
+    LibraryCase exact("(int8[4,8] x, int8[8,6] w) => (int32[4,6] y) { y = MatMulInteger(x, w) }",
+                      bytes);
+    exact.request.strict = true;
+    exact.request.allowed = NumericClass::Exact;
+    const LtCall call = expectCall(exact, 0);
+    EXPECT_TRUE(call.integers);
+    EXPECT_EQ(call.numeric, NumericClass::Exact);
+    EXPECT_EQ(text(call), "int32 6x4:6 = 8x6:8^T * 8x4:8");
+    EXPECT_EQ(
+        refused("(uint8[4,8] x, int8[8,6] w) => (int32[4,6] y) { y = MatMulInteger(x, w) }", bytes)
+            .code,
+        "dtype");
+    EXPECT_EQ(refused("(int8[4,8] x, int8[8,6] w) => (float[4,6] y) <float s = {0.5}> "
+                      "{ m = MatMulInteger(x, w) f = Cast<to=1>(m) y = Mul(f, s) }",
+                      bytes)
+                  .code,
+              "epilogue");
+    EXPECT_EQ(refused("(int8[8,4] x, int8[8,6] w) => (int32[4,6] y) "
+                      "{ t = Transpose<perm=[1,0]>(x) y = MatMulInteger(t, w) }",
+                      bytes)
+                  .code,
+              "layout");
+}
+
 TEST(CublasLt, GeluIsTheTanhFormAndSaysSo) {
     EXPECT_EQ(refused(std::string(linear) + "y = Gelu(u) }", weights()).code, "numeric");
     LibraryCase made(std::string(linear) + "y = Gelu(u) }", weights());

@@ -284,6 +284,121 @@ TEST(Describe, AttentionThatKeepsScoresByAConditionIsRefused) {
     EXPECT_EQ(expectRefused(made.request).code, "mask");
 }
 
+namespace {
+
+/// A quantised convolution with everything that may stand behind it.
+LibraryCase quantisedConv(const std::string& residual = "uint8", const std::string& zero = "110") {
+    return LibraryCase(
+        "(int8[2,8,9,8] x, int8[12,8,3,3] w, float[12] ws, " + residual +
+            "[2,12,5,4] r, float[12] b) => (" + residual +
+            "[2,12,5,4] y) <float xs = {0.02}, float rs = {0.03}, " + residual + " rz = {" + zero +
+            "}, float ys = {0.05}, " + residual +
+            " yz = {7}> { dx = DequantizeLinear(x, xs) dw = DequantizeLinear<axis=0>(w, ws) "
+            "c = Conv<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(dx, dw, b) "
+            "dr = DequantizeLinear(r, rs, rz) s = Add(c, dr) u = Relu(s) "
+            "y = QuantizeLinear(u, ys, yz) }",
+        {{"w", bytesOf({12, 8, 3, 3})},
+         {"ws", stepsOf(12)},
+         {"b", weightsOf({12}, DType::Float32, 7)}},
+        true);
+}
+
+const char* quantisedLinear =
+    "(int8[2,4,8] x, int8[8,6] w, float[6] ws, float[6] b) => (float[2,4,6] y) "
+    "<float xs = {0.02}> { dx = DequantizeLinear(x, xs) dw = DequantizeLinear<axis=1>(w, ws) "
+    "t = MatMul(dx, dw) u = Add(t, b) ";
+
+std::map<std::string, Tensor> linearBytes() {
+    return {{"w", bytesOf({8, 6})}, {"ws", stepsOf(6)}, {"b", weightsOf({6}, DType::Float32, 3)}};
+}
+
+} // namespace
+
+TEST(Describe, QuantisedConvolutionSumsBytesAndRoundsItsResultItself) {
+    const GraphDescription graph = expectDescribed(quantisedConv(), 0);
+    EXPECT_EQ(text(graph), R"(in0 : int8 [2,8,9,8] strides [576,1,64,8]
+packed0 : int8 [12,8,3,3] strides [72,1,24,8]
+packed1 : float [1,12,1,1] strides [12,1,12,12]
+packed2 : float [1,12,1,1] strides [12,1,12,12]
+in3 : uint8 [2,12,5,4] strides [240,1,48,12]
+out0 : uint8 [2,12,5,4] strides [240,1,48,12]
+t2 = convolution(in0, packed0) pads [1,1] [1,1] strides [2,2] dilations [1,1]
+t4 = multiply(t2, packed1)
+t6 = add(t4, packed2)
+t9 = subtract(in3, 110)
+t11 = multiply(t9, 0.03)
+t12 = add(t6, t11)
+t13 = relu(t12)
+t15 = divide(t13, 0.05)
+t17 = add(t15, 1.25829e+07)
+t19 = subtract(t17, 1.25829e+07)
+t21 = add(t19, 7)
+out0 = relu(t21) to 255
+)");
+    EXPECT_EQ(graph.operands, DType::Int8);
+    EXPECT_EQ(graph.numeric, NumericClass::Reassociated);
+    EXPECT_TRUE(graph.packed.at(0).factors.empty()); // bytes cannot hold the scale
+    EXPECT_NE(text(expectDescribed(quantisedConv("int8", "3"), 0)).find("from -128 to 127"),
+              std::string::npos);
+}
+
+TEST(Describe, QuantisedConvolutionsOfOnePlanDifferInNumbersOnly) {
+    LibraryCase one = quantisedConv(), other = quantisedConv("uint8", "90"),
+                third = quantisedConv("int8", "90");
+    auto keyOf = [](const LibraryCase& of) {
+        return planKey(std::get<std::vector<GraphDescription>>(describe(of.request)).at(0));
+    };
+    EXPECT_EQ(keyOf(one), keyOf(other));
+    EXPECT_NE(keyOf(one), keyOf(third));
+}
+
+TEST(Describe, OperatorsOnIntegersAreTheSameGraphs) {
+    expectDescribed(
+        LibraryCase("(int8[2,8,7,6] x, int8[12,8,3,3] w, int32[12] b) => (int8[2,12,7,6] y) "
+                    "<float xs = {0.02}, int8 xz = {0}, float ws = {0.01}, int8 wz = {0}, "
+                    "float ys = {0.025}, int8 yz = {-13}> { y = QLinearConv<kernel_shape=[3,3], "
+                    "pads=[1,1,1,1]>(x, xs, xz, w, ws, wz, ys, yz, b) }",
+                    {{"w", bytesOf({12, 8, 3, 3})}, {"b", sumsOf(12)}}, true),
+        0);
+    const LibraryCase sums("(int8[1,8,6,5] x, int8[12,4,3,3] w) => (int32[1,12,6,5] y) "
+                           "{ y = ConvInteger<kernel_shape=[3,3], pads=[1,1,1,1], group=2>(x, w) }",
+                           {{"w", bytesOf({12, 4, 3, 3})}}, true);
+    const GraphDescription graph = expectDescribed(sums, 0);
+    EXPECT_EQ(graph.nodes.size(), 1U);
+    EXPECT_EQ(graph.numeric, NumericClass::Exact);
+}
+
+TEST(Describe, QuantisedProductsEndInFloatsOrBytes) {
+    const GraphDescription floats =
+        expectDescribed(LibraryCase(quantisedLinear + std::string("y = Gelu(u) }"), linearBytes()));
+    EXPECT_NE(text(floats).find("gelu_erf("), std::string::npos) << text(floats);
+    expectDescribed(
+        LibraryCase("(int8[2,4,8] x, int8[8,6] w, float[6] ws) => (int8[2,4,6] y) "
+                    "<float xs = {0.02}, float ys = {0.05}, int8 yz = {0}> "
+                    "{ dx = DequantizeLinear(x, xs) dw = DequantizeLinear<axis=1>(w, ws) "
+                    "t = MatMul(dx, dw) y = QuantizeLinear(t, ys, yz) }",
+                    linearBytes()),
+        0);
+}
+
+TEST(Describe, WhatNoLibraryMultipliesIsRefusedWithWhatToDo) {
+    std::map<std::string, Tensor> bytes = {{"w", bytesOf({8, 6})}};
+    auto refused = [&](const std::string& text) {
+        return expectRefused(LibraryCase(text, bytes).request);
+    };
+    const Reason unsignedBytes = refused("(uint8[4,8] x, int8[8,6] w) => (int32[4,6] y) "
+                                         "{ y = MatMulInteger(x, w) }");
+    EXPECT_EQ(unsignedBytes.code, "dtype");
+    EXPECT_EQ(unsignedBytes.flip, "store it as int8");
+    const Reason zero = refused("(int8[4,8] x, int8[8,6] w) => (int32[4,6] y) <int8 z = {3}> "
+                                "{ y = MatMulInteger(x, w, z) }");
+    EXPECT_EQ(zero.code, "prologue");
+    EXPECT_NE(zero.message.find("zero point"), std::string::npos);
+    LibraryCase strict = quantisedConv();
+    strict.request.allowed = NumericClass::Exact;
+    EXPECT_EQ(expectRefused(strict.request).code, "numeric");
+}
+
 TEST(Describe, RefusalsNameTheirCause) {
     LibraryCase made("(float[4,8] x, float[8,6] w) => (float[4,6] y) { y = MatMul(x, w) }");
     made.request.allowed = NumericClass::Exact;

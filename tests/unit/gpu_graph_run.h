@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a graph description in double precision: what cuDNN is asked for, without cuDNN. Plain loops
-// over dims with strides; broadcast dimensions are 1.
+// Runs a graph description in double precision, rounded where a tensor lies between two operations:
+// what cuDNN is asked for, without cuDNN. Plain loops over dims with strides; broadcast dimensions
+// are 1. How cuDNN rounds to integers is not documented, so what is stored as one must be one.
 #pragma once
 
 #include "gpu/libs/graph_description.h"
@@ -168,8 +169,19 @@ private:
         each(m_graph.tensors[node.y].dims, [&](const Extents& out) {
             const double x = at(node.x, out);
             const double b = node.b ? at(*node.b, out) : 0;
-            at(node.y, out) = apply(node, x, b);
+            at(node.y, out) = stored(m_graph.tensors[node.y].dtype, apply(node, x, b));
         });
+    }
+
+    static double stored(DType type, double value) {
+        if (isFloat(type))
+            return type == DType::Float32 ? static_cast<float>(value) : value;
+        EXPECT_EQ(value, std::nearbyint(value)) << "rounded by the library";
+        EXPECT_TRUE(type == DType::Int8    ? std::abs(value + 0.5) < 128
+                    : type == DType::UInt8 ? std::abs(value - 127.5) < 128
+                                           : type == DType::Int32)
+            << value << " does not fit in " << nameOf(type);
+        return value;
     }
 
     void step(const ReductionNode& node) {

@@ -124,6 +124,9 @@ SAME(cudnn::Type, CUDNN_TYPE_CHAR);
 SAME(cudnn::DataType, CUDNN_DATA_FLOAT);
 SAME(cudnn::DataType, CUDNN_DATA_HALF);
 SAME(cudnn::DataType, CUDNN_DATA_BFLOAT16);
+SAME(cudnn::DataType, CUDNN_DATA_INT8);
+SAME(cudnn::DataType, CUDNN_DATA_INT32);
+SAME(cudnn::DataType, CUDNN_DATA_UINT8);
 
 SAME(cudnn::Pointwise, CUDNN_POINTWISE_ADD);
 SAME(cudnn::Pointwise, CUDNN_POINTWISE_MUL);
@@ -188,8 +191,11 @@ SAME(cudnn, CUDNN_CROSS_CORRELATION);
 SAME(cublaslt::DataType, CUDA_R_32F);
 SAME(cublaslt::DataType, CUDA_R_16F);
 SAME(cublaslt::DataType, CUDA_R_16BF);
+SAME(cublaslt::DataType, CUDA_R_8I);
+SAME(cublaslt::DataType, CUDA_R_32I);
 
 SAME(cublaslt::Compute, CUBLAS_COMPUTE_32F);
+SAME(cublaslt::Compute, CUBLAS_COMPUTE_32I);
 SAME(cublaslt::Compute, CUBLAS_COMPUTE_32F_FAST_TF32);
 
 SAME(cublaslt::Transpose, CUBLAS_OP_N);

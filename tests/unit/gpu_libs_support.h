@@ -129,4 +129,28 @@ inline Tensor weightsOf(Extents extents, DType dtype = DType::Float32, uint32_t 
     return out;
 }
 
+/// Repeatable bytes of both signs.
+inline Tensor bytesOf(Extents extents) {
+    Tensor out(DType::Int8, std::move(extents));
+    for (int64_t i = 0; i < out.elementCount(); ++i)
+        out.setInt(i, i * 37 % 255 - 127);
+    return out;
+}
+
+/// Scales of so many channels.
+inline Tensor stepsOf(int64_t count) {
+    Tensor out(DType::Float32, {count});
+    for (int64_t i = 0; i < count; ++i)
+        out.set(i, static_cast<float>(0.002 + 0.0007 * static_cast<double>(i)));
+    return out;
+}
+
+/// A bias of sums.
+inline Tensor sumsOf(int64_t count) {
+    Tensor out(DType::Int32, {count});
+    for (int64_t i = 0; i < count; ++i)
+        out.setInt(i, i * 731 % 1999 - 1000);
+    return out;
+}
+
 } // namespace fuselage::testing_gpu

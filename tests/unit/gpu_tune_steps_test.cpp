@@ -391,3 +391,109 @@ TEST(TacticEfficiency, WrongTablesNameTheRow) {
         EXPECT_NE(parsed.error().text().find(piece), std::string::npos) << parsed.error().text();
     }
 }
+
+namespace {
+
+/// Six candidates a step and their judge.
+struct CrowdedBench : Bench {
+    CrowdedBench() {
+        table.clear();
+        for (const char* name : {"cublaslt 1", "cudnn 1", "tensor_64x64", "tensor_128x64",
+                                 "tma_128x128", "wgmma_128x64"}) {
+            table[name] = {20, {}, {}, {}};
+            table[name].generated = name[0] == 't' || name[0] == 'w';
+        }
+        SyntheticTactic& judge = table["contract_plain"];
+        judge.microseconds = 900;
+        judge.facts.plain = judge.generated = true;
+    }
+};
+
+const CandidateRecord* recordIn(const TimingCache& cache, const std::string& key,
+                                const std::string& name) {
+    const TimingEntry* entry = cache.find(syntheticKey(key));
+    for (const CandidateRecord& record : *entry)
+        if (record.name == name)
+            return &record;
+    return nullptr;
+}
+
+} // namespace
+
+// 21 candidates of three keys.
+TEST(FirstResult, WaitsForAFewCandidatesAndTheirJudges) {
+    CrowdedBench bench;
+    std::atomic<size_t> built = 0;
+    bench.context.built = &built;
+    bench.context.options.firstCandidates = 8;
+    auto steps = bench.measure(bench.tasks({"a", "b", "c", "a"}));
+    ASSERT_EQ(steps.size(), 4U);
+    // The second step of "a" builds what the first one measured.
+    EXPECT_EQ(built, 9U);
+    EXPECT_EQ(bench.built.count("contract_plain"), 3U);
+    for (const TunedStep& step : steps) {
+        EXPECT_NE(step.tactic->name(), "contract_plain");
+        EXPECT_NE(step.basis, ChoiceBasis::Predicted);
+        EXPECT_TRUE(mentions(step.reasons, "put-off", "first result"));
+    }
+    EXPECT_TRUE(isPutOff(*recordIn(bench.cache, "c", "tensor_64x64")));
+    // What was put off makes a warm start neither build nor measure.
+    built = 0;
+    bench.measure(bench.tasks({"a", "b", "c"}));
+    EXPECT_EQ(bench.opened, 0U);
+    EXPECT_EQ(built, 3U);
+}
+
+TEST(FirstResult, WhatWasPutOffIsMeasuredWithTune) {
+    CrowdedBench bench;
+    bench.context.options.firstCandidates = 4;
+    bench.measure(bench.tasks({"a", "b"}));
+    bench.table["wgmma_128x64"].microseconds = 5;
+    bench.context.options.tune = true;
+    auto steps = bench.measure(bench.tasks({"a", "b"}));
+    EXPECT_EQ(bench.opened, 2U);
+    EXPECT_EQ(steps[0].tactic->name(), "wgmma_128x64");
+    EXPECT_GT(recordIn(bench.cache, "a", "tensor_64x64")->rounds, 0U);
+    bench.measure(bench.tasks({"a", "b"}));
+    EXPECT_EQ(bench.opened, 0U);
+}
+
+TEST(FirstResult, AWrongFirstChoiceIsReplacedByTheNext) {
+    CrowdedBench bench;
+    for (const char* name : {"cublaslt 1", "cudnn 1", "tma_128x128"})
+        bench.table[name].result = 7;
+    bench.context.options.firstCandidates = 2;
+    auto steps = bench.measure(bench.tasks({"a"}));
+    ASSERT_EQ(steps.size(), 1U);
+    const std::string chosen = steps[0].tactic->name();
+    EXPECT_NE(chosen, "contract_plain");
+    EXPECT_EQ(bench.table[chosen].result, 0) << chosen;
+    EXPECT_EQ(steps[0].basis, ChoiceBasis::Measured);
+}
+
+TEST(FirstResult, IsPredictedWhereItIsLate) {
+    CrowdedBench bench;
+    bench.context.options.firstSeconds = 1e-9;
+    auto steps = bench.measure(bench.tasks({"a", "b", "a"}));
+    EXPECT_EQ(bench.opened, 0U);
+    ASSERT_EQ(steps.size(), 3U);
+    for (const TunedStep& step : steps)
+        EXPECT_EQ(step.basis, ChoiceBasis::Predicted);
+    EXPECT_TRUE(mentions(steps[0].reasons, "put-off", "first result"));
+    EXPECT_EQ(bench.cache.find(syntheticKey("a")), nullptr) << "predictions are not kept";
+}
+
+TEST(FirstResult, AnyOtherRecordReplacesOneThatWasPutOff) {
+    CandidateRecord refused;
+    refused.name = "cudnn 1";
+    refused.refused = "workspace";
+    refused.why = "zzz";
+    for (const CandidateRecord& other : {refused, measured("cudnn 1", 20)})
+        for (bool first : {false, true}) {
+            TimingCache cache;
+            const CandidateRecord off = putOffRecord("cudnn 1");
+            cache.add(syntheticKey("a"), {first ? off : other});
+            cache.add(syntheticKey("a"), {first ? other : off});
+            EXPECT_FALSE(isPutOff(cache.find(syntheticKey("a"))->at(0)));
+        }
+}

@@ -149,3 +149,66 @@ TEST(OnnxFunction, DoublingFunctionsStopAtTheNodeLimit) {
     options.maxNodes = 10000;
     EXPECT_EQ(model.loadCode(options), "load.too_large");
 }
+
+namespace {
+
+/// d.F calls d.G and Neg; the second call leaves an operand out.
+onnx_test::ModelBuilder callsOf() {
+    onnx_test::ModelBuilder model(17);
+    auto* import = model.proto.add_opset_import();
+    import->set_domain("d");
+    import->set_version(1);
+    model.input("x", {2}).output("y", {2}).output("z", {2});
+    auto add = [&](const char* name, std::initializer_list<const char*> inputs) {
+        auto& function = *model.proto.add_functions();
+        function.set_domain("d");
+        function.set_name(name);
+        for (const char* input : inputs)
+            function.add_input(input);
+        function.add_output("c");
+        for (auto [domain, version] : {std::pair{"", 17}, {"d", 1}}) {
+            auto* imported = function.add_opset_import();
+            imported->set_domain(domain);
+            imported->set_version(version);
+        }
+        return &function;
+    };
+    auto* inner = add("G", {"a", "b"});
+    onnx_test::ModelBuilder::addNode(*inner->mutable_node(), "Clip", {"a", "b"}, {"c"});
+    auto* outer = add("F", {"a", "b"});
+    onnx_test::ModelBuilder::addNode(*outer->mutable_node(), "G", {"a", "b"}, {"t"})
+        .set_domain("d");
+    onnx_test::ModelBuilder::addNode(*outer->mutable_node(), "Neg", {"t"}, {"c"});
+    model.initializer("low", {}).set_raw_data(std::string(4, '\0'));
+    model.node("F", {"x", "low"}, {"y"}).set_domain("d");
+    model.node("F", {"x"}, {"z"}).set_domain("d");
+    return model;
+}
+
+} // namespace
+
+TEST(OnnxFunction, OneThatARuleNamesIsANodeWithItsNodesInside) {
+    model_io::LoadOptions named;
+    named.whole = {"d.F"};
+    const auto graph = callsOf().load(named);
+    ASSERT_TRUE(graph) << graph.error().text();
+    EXPECT_TRUE(verify(*graph));
+    const NodeId first = graph->producer(graph->findValue("y"));
+    const Node& node = graph->node(first);
+    EXPECT_EQ(node.op, Op::Fused);
+    EXPECT_EQ(node.customDomain, "d");
+    EXPECT_EQ(node.customOp, "F");
+    ASSERT_TRUE(node.body);
+    EXPECT_EQ(node.body->nodeCount(), 2U) << "d.G is named by no rule";
+    // The other call has no place for what it leaves out.
+    EXPECT_EQ(graph->node(graph->producer(graph->findValue("z"))).op, Op::Neg);
+    named.whole = {"d.G"};
+    const auto inside = callsOf().load(named);
+    ASSERT_TRUE(inside) << inside.error().text();
+    const NodeId negated = inside->producer(inside->findValue("y"));
+    const Node& called = inside->node(inside->producer(inside->node(negated).inputs[0]));
+    EXPECT_EQ(called.op, Op::Fused);
+    EXPECT_EQ(called.customOp, "G");
+    const NodeId other = inside->producer(inside->findValue("z"));
+    EXPECT_EQ(inside->node(inside->producer(inside->node(other).inputs[0])).op, Op::Clip);
+}

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading: what real files contain, and what damaged ones must not do.
 #include "core/graph/verify.h"
+#include "core/passes/passes.h"
 #include "onnx_builder.h"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 
 using namespace fuselage;
@@ -137,13 +139,70 @@ TEST(OnnxLoad, HugeAndNegativeDimensionsAreRefusedBeforeAllocating) {
     EXPECT_EQ(declared.loadCode(), "load.dimensions");
 }
 
-TEST(OnnxLoad, ForeignElementTypesAreNamed) {
+TEST(OnnxLoad, UnknownElementTypesAreNamed) {
     ModelBuilder model = small();
-    model.initializer("bad", {1}, 24).set_raw_data("1");
+    model.initializer("bad", {1}, 99).set_raw_data("1");
     auto graph = model.load();
     ASSERT_FALSE(graph);
     EXPECT_EQ(graph.error().code, "load.dtype");
-    EXPECT_NE(graph.error().message.find("float8e8m0"), std::string::npos);
+    EXPECT_NE(graph.error().message.find("number 99"), std::string::npos);
+}
+
+TEST(OnnxLoad, ComplexNumbersAreKept) {
+    ModelBuilder model = small();
+    model.node("MadeUp", {"c"}, {"z"}).set_domain("com.acme");
+    model.output("z");
+    auto& parts = model.initializer("c", {2}, 14);
+    for (const float part : {1.0F, -2.0F, 0.5F, 8.0F})
+        parts.add_float_data(part);
+    auto graph = model.load();
+    ASSERT_TRUE(graph) << graph.error().text();
+    const ValueId c = graph->findValue("c");
+    ASSERT_TRUE(c.valid());
+    ASSERT_TRUE(graph->value(c).constant);
+    const Tensor& kept = *graph->value(c).constant;
+    EXPECT_EQ(kept.dtype(), DType::Complex64);
+    ASSERT_EQ(kept.byteCount(), 16U);
+    float last = 0;
+    std::memcpy(&last, kept.bytes() + 12, sizeof last);
+    EXPECT_EQ(last, 8.0F);
+    auto bytes = model_io::toBytes(*graph);
+    ASSERT_TRUE(bytes);
+    ::onnx::ModelProto written;
+    ASSERT_TRUE(written.ParseFromString(*bytes));
+    const auto& constants = written.graph().initializer();
+    const auto again = std::find_if(constants.begin(), constants.end(),
+                                    [](const auto& each) { return each.data_type() == 14; });
+    ASSERT_NE(again, constants.end());
+    EXPECT_EQ(again->raw_data(), std::string(reinterpret_cast<const char*>(kept.bytes()), 16));
+    model.graph().mutable_initializer(model.graph().initializer_size() - 1)->add_float_data(1);
+    EXPECT_EQ(model.loadCode(), "load.tensor_size");
+}
+
+TEST(OnnxLoad, MapsAndNestedSequencesAreKeptAsDeclared) {
+    ModelBuilder model = small();
+    model.node("MadeUp", {"y"}, {"deep"}).set_domain("com.acme");
+    auto* deep = model.graph().add_output();
+    deep->set_name("deep");
+    auto* map =
+        deep->mutable_type()->mutable_sequence_type()->mutable_elem_type()->mutable_map_type();
+    map->set_key_type(7);
+    map->mutable_value_type()->mutable_tensor_type()->set_elem_type(1);
+    auto graph = model.load();
+    ASSERT_TRUE(graph) << graph.error().text();
+    const Type& type = graph->value(graph->findValue("deep")).type;
+    EXPECT_EQ(type.kind, TypeKind::Foreign);
+    EXPECT_EQ(type.text(), "seq(map(int64,float))");
+    inferShapes(*graph);
+    EXPECT_EQ(graph->value(graph->findValue("deep")).type.text(), "seq(map(int64,float))");
+    auto bytes = model_io::toBytes(*graph);
+    ASSERT_TRUE(bytes);
+    ::onnx::ModelProto written;
+    ASSERT_TRUE(written.ParseFromString(*bytes));
+    const auto& outputs = written.graph().output();
+    EXPECT_TRUE(std::any_of(outputs.begin(), outputs.end(), [&](const auto& output) {
+        return output.type().SerializeAsString() == deep->type().SerializeAsString();
+    }));
 }
 
 TEST(OnnxLoad, SparseInitializersBecomeDense) {

@@ -3,6 +3,7 @@
 #include "core/graph/subgraph.h"
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
+#include "core/onnx/file_opset.h"
 #include "onnx_builder.h"
 
 #include <map>
@@ -189,6 +190,65 @@ TEST(OnnxSave, OldModelsAreWrittenAsOpset17) {
     EXPECT_EQ(opsetOf(proto, ""), 17);
     EXPECT_EQ(proto.ir_version(), 8);
     EXPECT_EQ(proto.graph().node(0).input_size(), 3);
+}
+
+TEST(OnnxSave, AnOlderOpsetIsWrittenWhereTheOperatorsHaveTheirFormThere) {
+    const struct {
+        const char* body;
+        int64_t least, wanted;
+    } rows[] = {
+        {"(float[2,3] x) => (y) { y = Relu(x) }", 13, 13},
+        {"(float[2,3] x) => (y) { y = Relu(x) }", 15, 15},
+        {"(float[2,3] x) => (y) { y = Relu(x) }", 9, 13},
+        {"(int32[2,3] x) => (y) { y = Relu(x) }", 13, 14}, // a type that came later
+        {"(bfloat16[2,3] x) => (y) { y = LeakyRelu(x) }", 13, 16},
+        {"(int8[2,3] x) => (y) { y = Add(x, x) }", 13, 14},
+        {"(float[2,3] x) => (y) { y = HardSwish(x) }", 13, 14}, // an operator that did
+        {"(float[2,3] x, float[3] s) => (y) { y = LayerNormalization(x, s) }", 13, 17},
+        {"(float[2,3] x, int64[2] s) => (y) { y = Reshape(x, s) }", 13, 13},
+        {"(float[2,3] x, int64[2] s) => (y) { y = Reshape <allowzero = 1> (x, s) }", 13, 14},
+        {"(float[2,3] x) => (y) { y = Shape <start = 1> (x) }", 13, 15}, // an attribute
+        {"(float[1,2,3,3] x, float[2] s, float[2] b, float[2] m, float[2] v) => (y) "
+         "{ y = BatchNormalization(x, s, b, m, v) }",
+         13, 13},
+        {"(float[1,1,4,4] x, float[1,4] r, int64[1] i) => (y) { y = RoiAlign(x, r, i) }", 13, 17},
+        {"(float[2] x, bool c) => (y) { y = If(c) <then_branch = g () => (a) { a = HardSwish(x) }, "
+         "else_branch = h () => (b) { b = Relu(x) }> }",
+         13, 14},
+        {"(float[2,3] x) => (y) <float s = {0.5}, int8 z = {0}> "
+         "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }",
+         13, 13},
+        {"(float[2,3] x) => (y) <float s = {0.5}, int16 z = {0}> "
+         "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }",
+         13, 21},
+    };
+    for (const auto& row : rows) {
+        SCOPED_TRACE(row.body);
+        const Graph graph =
+            parse("<ir_version: 8, opset_import: [\"\" : 21]> g " + std::string(row.body));
+        EXPECT_EQ(model_io::opsetFor(graph, row.least), row.wanted);
+        auto bytes = model_io::toBytesOf(graph, row.least);
+        ASSERT_TRUE(bytes) << bytes.error().text();
+        ::onnx::ModelProto proto;
+        ASSERT_TRUE(proto.ParseFromString(*bytes));
+        EXPECT_EQ(opsetOf(proto, ""), row.wanted);
+        EXPECT_EQ(proto.ir_version(), row.wanted < 15 ? 7 : row.wanted < 21 ? 8 : 10);
+        auto again = model_io::loadBytes(*bytes, ".", {});
+        ASSERT_TRUE(again) << again.error().text();
+        EXPECT_EQ(text(*again), text(graph));
+    }
+}
+
+TEST(OnnxSave, TheOpsetOfAModelIsKeptFrom13On) {
+    auto own = [](const char* opset) {
+        return model_io::ownOpset(
+            parse("<ir_version: 8, opset_import: [\"\" : " + std::string(opset) +
+                  "]> g (float[2,3] x) => (y) { y = Relu(x) }"));
+    };
+    EXPECT_EQ(own("11"), 13);
+    EXPECT_EQ(own("13"), 13);
+    EXPECT_EQ(own("16"), 16);
+    EXPECT_EQ(own("20"), 17) << "files are never newer than their operators";
 }
 
 TEST(OnnxSave, CustomDomainsAreImported) {

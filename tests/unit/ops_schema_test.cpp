@@ -44,6 +44,18 @@ TEST(OpSchema, VersionsFollowEachOther) {
     EXPECT_EQ(publishedSchema("com.acme", "Clip", 13), nullptr);
 }
 
+TEST(OpSchema, DomainsHaveVersionsOfTheirOwn) {
+    const OpSchema* first = publishedSchema("ai.onnx.ml", "LabelEncoder", 1);
+    const OpSchema* second = publishedSchema("ai.onnx.ml", "LabelEncoder", 3);
+    ASSERT_TRUE(first && second);
+    EXPECT_NE(first->attribute("classes_strings"), nullptr);
+    EXPECT_EQ(second->attribute("classes_strings"), nullptr);
+    EXPECT_NE(second->attribute("keys_strings"), nullptr);
+    ASSERT_TRUE(publishedSchema("ai.onnx.ml", "TreeEnsembleClassifier", 4));
+    EXPECT_EQ(publishedSchema("ai.onnx.ml", "TreeEnsembleClassifier", 5), nullptr); // withdrawn
+    EXPECT_EQ(publishedSchema("", "Scaler", 1), nullptr);
+}
+
 TEST(OpSchema, KindsAndDefaultsAreRead) {
     const OpSchema* loop = publishedSchema("", "Loop", 21);
     ASSERT_TRUE(loop);

@@ -184,3 +184,36 @@ TEST(Codes, TheManualHoldsTheTable) {
     EXPECT_NE(manual.find(dsl::codesAsMarkdown()), std::string::npos)
         << "put the output of `fuselage check --explain all` under `## Codes` of dsl/README.md";
 }
+
+/// tests/AUTHORS.md: every finding of a review of the language has a case, and the case is there.
+TEST(Authors, EveryFindingHasACaseThatExists) {
+    std::set<std::string> wanted, found, tests;
+    const std::pair<char, int> findings[] = {{'W', 8}, {'M', 9}, {'F', 13}, {'X', 5}};
+    for (const auto& [letter, count] : findings)
+        for (int i = 1; i <= count; ++i)
+            wanted.insert(letter + std::to_string(i));
+    const std::regex test("\nTEST(?:_F)?\\((\\w+), (\\w+)\\)");
+    for (const auto& entry : fs::recursive_directory_iterator(root / "tests")) {
+        if (entry.path().extension() != ".cpp")
+            continue;
+        const std::string text = *readFile(entry.path().string());
+        for (std::sregex_iterator it(text.begin(), text.end(), test), end; it != end; ++it)
+            tests.insert((*it)[1].str() + "." + (*it)[2].str());
+    }
+    const std::string page = *readFile((root / "tests/AUTHORS.md").string());
+    const std::regex row("\n\\| ([WMFX][0-9]+) \\|[^\n]*\\|([^|\n]*)\\|(?=\n)"), quoted("`([^`]+)`");
+    for (std::sregex_iterator it(page.begin(), page.end(), row), end; it != end; ++it) {
+        found.insert((*it)[1]);
+        const std::string held = (*it)[2];
+        size_t cases = 0;
+        for (std::sregex_iterator name(held.begin(), held.end(), quoted); name != end; ++name) {
+            const std::string what = (*name)[1];
+            ++cases;
+            EXPECT_TRUE(what.ends_with(".case") ? fs::exists(root / "tests/cases" / what)
+                                                : tests.contains(what))
+                << (*it)[1] << ": there is no `" << what << "`";
+        }
+        EXPECT_GT(cases, 0U) << (*it)[1];
+    }
+    EXPECT_EQ(found, wanted);
+}

@@ -220,6 +220,15 @@ TEST(DeriveShared, ANodeBetweenTheNodesIsNamed) {
     EXPECT_NE(derived.error().fix.find("add `Exp`"), std::string::npos) << derived.error().text();
 }
 
+TEST(DeriveShared, OneSiteWhereNothingIsGainedIsNotToldToBeFewer) {
+    Graph graph = graphOf("g (float[64,64] x, float[64,64] w) => (float[64,64] y) {"
+                          "a = MatMul(x, w) y = Softmax(a) }");
+    auto derived = shared(graph, {{"a", "y"}});
+    ASSERT_FALSE(derived);
+    EXPECT_EQ(derived.error().code, "derive.verify");
+    EXPECT_EQ(derived.error().fix, "derive from fewer nodes") << derived.error().text();
+}
+
 TEST(DeriveShared, ANodeInTwoSitesIsRefused) {
     Graph graph = graphOf("g (float[4] x) => (float[4] y) { a = Neg(x) y = Abs(a) }");
     EXPECT_EQ(shared(graph, {{"a", "y"}, {"y"}}).error().code, "derive.nodes");

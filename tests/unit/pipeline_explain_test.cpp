@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 using namespace fuselage;
 
 namespace {
@@ -19,6 +21,7 @@ struct Question {
     Decide decide = Decide::Rules;
     bool builtin = false;
     std::string forms = {}; ///< of a file of their own
+    size_t tries = app::ExplainOptions().tries;
 };
 
 app::Explanation explain(const Question& question) {
@@ -35,6 +38,7 @@ app::Explanation explain(const Question& question) {
         options.rules.texts.push_back({"forms.fuse", "fuse 1;\n" + question.forms + "\n"});
     options.rule = question.rule;
     options.node = question.node;
+    options.tries = question.tries;
     options.fuse.profile = "t4";
     options.fuse.decide = question.decide;
     auto library = app::requireRuleLibrary(options.rules);
@@ -104,6 +108,65 @@ R (r.fuse:2) fires 0 times; 1 place came near
    = change: name it, `inner@Relu`, and add `escape inner: export;`
    = tried: it fires 1 time instead of 0, predicted gain 1.8 us, 64 B less moved
 )");
+}
+
+/// Where one alternative matched, what the others lack is of no interest.
+TEST(Explain, APlaceThatTheRuleTookByAnotherAlternativeIsNoFinding) {
+    const app::Explanation explanation =
+        explain({"g (float[2,8] x) => (float[2,8] y) { a = Exp(x) b = Relu(a) y = Tanh(b) }",
+                 "rule R { match { y = (Conv(x, w) -> Relu | Exp(x) -> Relu -> Tanh); } }"});
+    EXPECT_EQ(explanation.rules.at(0).applied, 1U);
+    EXPECT_EQ(explanation.rules.at(0).places, 1U);
+    EXPECT_TRUE(explanation.findings.empty()) << app::renderExplanation(explanation, 6);
+}
+
+/// Changes that nobody has tried load at least.
+TEST(Explain, AChangeThatDoesNotLoadIsNotOffered) {
+    const char* const conv = "g (float[1,1,4,4] x) => (float[1,1,4,4] y) <float[1,1,1,1] w = {2}>"
+                             "{ a = Relu(x) y = Conv(a, w) }";
+    Question broken{conv, "rule R { match { y = Conv(Pad(x, p), w); } }"};
+    Question sound{conv, "rule R { match { y = Conv(Abs(x), w); } }"};
+    for (const size_t tries : {size_t{0}, size_t{5}}) {
+        broken.tries = sound.tries = tries;
+        const app::Explanation without = explain(broken), with = explain(sound);
+        ASSERT_EQ(without.findings.size(), 1U); // `Relu(x, p)` is no Relu
+        EXPECT_FALSE(without.findings[0].change);
+        EXPECT_EQ(without.findings[0].reason.flip, "");
+        ASSERT_EQ(with.findings.size(), 1U);
+        EXPECT_TRUE(with.findings[0].change);
+        EXPECT_EQ(with.findings[0].outcome.has_value(), tries > 0);
+    }
+}
+
+/// Places where one operator alone says no come before those where another operator stands, however
+/// many there are of these and whatever the search meets first.
+TEST(Explain, WhereOneOperatorSaysNoStandsFirst) {
+    std::string model = "g (float[1,2,8,8] x) => (float[1,2,5,5] y0", body;
+    for (int i = 1; i < 3; ++i)
+        model += ", float[1,2,5,5] y" + std::to_string(i);
+    for (int i = 0; i < 10; ++i)
+        model += ", float[1,2,8,8] z" + std::to_string(i);
+    for (int i = 0; i < 3; ++i) {
+        const std::string n = std::to_string(i);
+        body +=
+            " a" + n + " = Pad(x, p) y" + n + " = Conv<group = 2, strides = [2, 2]>(a" + n + ", w)";
+    }
+    for (int i = 0; i < 10; ++i) {
+        const std::string n = std::to_string(i);
+        body += " b" + n + " = Clip(x) z" + n + " = Conv(b" + n + ", v)";
+    }
+    const app::Explanation explanation = explain(
+        {model +
+             ") <float[2,1,1,1] w = {1, 2}, float[2,2,1,1] v = {1, 2, 3, 4}, "
+             "int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}> {" +
+             body + " }",
+         "rule R { match { y = Conv(Pad(x, p), w: const)[strides == [1, 1], group == 1]; } }"});
+    ASSERT_GE(explanation.findings.size(), 2U);
+    const app::Finding& first = explanation.findings[0];
+    EXPECT_EQ(first.reason.code, "M0204") << app::renderExplanation(explanation, 6);
+    EXPECT_EQ(first.sites.size(), 3U);
+    EXPECT_EQ(first.step, 1U);
+    EXPECT_EQ(first.steps, 2U);
 }
 
 TEST(Explain, AValueInsideOfAPatternThatTheRuleUsesIsNotNamed) {
@@ -198,7 +261,7 @@ R (r.fuse:2) fires 0 times; 1 place came near
 1. complete, but no single kernel computes it, 1 place [M0308]
    = at MatMul, LayerNormalization
    = the match gains 0 us: no single kernel computes it: MatMul `MatMul` and LayerNormalization `LayerNormalization`: a reduction over results crosses the tiles of the contraction
-   = change: match one of them only
+   = change, not tried: match one of them only
 )");
 }
 
@@ -242,7 +305,7 @@ R (r.fuse:2) fires 1 time
    = at MatMul, LayerNormalization
    = MatMul `MatMul` and LayerNormalization `LayerNormalization`: a reduction over results crosses the tiles of the contraction
    = it runs as 2 kernels: [MatMul], [LayerNormalization]; one kernel saves 1 launch and 512 B
-   = change: match one of them only
+   = change, not tried: match one of them only
 )");
 }
 
@@ -300,10 +363,10 @@ TEST(Explain, RulesOutsideOfThePipelineOrTheOpsetSaySo) {
 m.onnx: 2 -> 2 nodes; 0 of 2 rules fire
 1. A (r.fuse:2): not searched for [phase]
    = its phase `elsewhere` is not in pipeline `default`
-   = change: name a pipeline that has it with --pipeline
+   = change, not tried: name a pipeline that has it with --pipeline
 2. B (r.fuse:4): not searched for [opset]
    = the model has opset 17, the rule is for opset >= 30
-   = change: widen the `opset` line above the rule
+   = change, not tried: widen the `opset` line above the rule
 )");
 }
 
@@ -343,4 +406,58 @@ TEST(Explain, JsonFitsItsSchema) {
                           "{ a = MatMul(x, w) y = LayerNormalization<axis = -1>(a, s) }",
                           "rule R { match { y = MatMul(x, w) -> LayerNormalization(_, s); } }", "",
                           "MatMul"}));
+}
+
+namespace {
+
+/// Rules of the first findings of an overview, which a person reads.
+std::vector<std::string> firstRules(const std::string& model, size_t count = 6) {
+    Question question{model, "rule Mine { match { y = Conv(x, w) -> Sqrt -> Sqrt; } }"};
+    question.builtin = true;
+    std::vector<std::string> out;
+    for (const app::Finding& finding : explain(question).findings)
+        if (out.size() < count && finding.rule != "Mine")
+            out.push_back(finding.rule);
+    return out;
+}
+
+} // namespace
+
+/// A layer with a bias behind its activation, and a HardSigmoid that is none.
+TEST(Explain, RulesAboutOtherNodesDoNotStandInFront) {
+    const char* const biasBehind =
+        "g (float[1,3,8,8] x) => (float[1,3,8,8] y)"
+        " <float[3,3,1,1] w = {1,2,3,4,5,6,7,8,9}, float[3,1,1] b = {1,2,3}>"
+        " { c = Conv(x, w) r = Relu(c) y = Add(r, b) }";
+    const char* const hardSigmoid =
+        "g (float[1,3,8,8] x) => (float[1,3,8,8] y)"
+        " <float[3,3,1,1] w = {1,2,3,4,5,6,7,8,9}, float three = {3}, float zero = {0},"
+        "  float five = {5}, float six = {6}>"
+        " { c = Conv(x, w) a = Add(c, three) p = Clip(a, zero, five) y = Div(p, six) }";
+    for (const char* model : {biasBehind, hardSigmoid}) {
+        const std::vector<std::string> rules = firstRules(model);
+        for (const char* other :
+             {"MergeBiasedProjections", "MHAInProjection", "GroupNorm", "RemoveNeutralOperand"})
+            EXPECT_EQ(std::find(rules.begin(), rules.end(), other), rules.end())
+                << ::testing::PrintToString(rules);
+    }
+}
+
+TEST(Explain, WhatWasTriedAndDoesNotHelpIsNoAdvice) {
+    // With `export` alone the path through the Softmax closes a cycle: the next step fails.
+    const app::Explanation explanation =
+        explain({"g (float[4] x) => (float[4] y, float[4] z)"
+                 "{ a = Exp(x) h = Softmax(a) z = Neg(a) y = Add(a, h) }",
+                 "rule R { match { y = Add(s@Exp(x), h); } }"});
+    ASSERT_FALSE(explanation.findings.empty());
+    for (const app::Finding& finding : explanation.findings) {
+        if (!finding.outcome || finding.outcome->helps())
+            continue;
+        EXPECT_EQ(finding.reason.flip, "");
+        EXPECT_FALSE(finding.change);
+    }
+    ASSERT_TRUE(explanation.findings[0].outcome);
+    EXPECT_EQ(app::renderExplanation(explanation, 6).find("change"), std::string::npos)
+        << app::renderExplanation(explanation, 6);
+    expectSchema(explanation);
 }

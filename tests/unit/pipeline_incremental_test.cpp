@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <optional>
 #include <random>
 #include <thread>
@@ -27,6 +28,14 @@ const std::vector<std::string> pieces = {
     "rule AbsOfNeg in canonicalize { match { y = x -> Neg -> Abs; } rewrite { y = Abs(x); } }",
     "rule TwoFront in convert { match { y = x -> Abs -> Sqrt; } rewrite { y = Sqrt(Abs(x)); } }",
     "rule Gated { match { y = Add -> Relu; } gate gain.bytes > 1e18; }",
+    "rule Last priority -50 { match { y = Conv -> Relu; } }",
+    "rule LastSum priority -50 { match { y = Add -> Relu; } }",
+    "rule Lowest priority -60 { match { y = Tanh; } }",
+    "rule Halfway in fuse priority 15 { match { y = x -> Neg -> Abs; } rewrite { y = Abs(x); } }",
+    "rule Scaled in fuse priority 55 { match { y = Add(x, x); } rewrite { y = Mul(x, 2); } }",
+    // What made the other operand is dead until the phase ends.
+    "rule OneSide in fuse priority -40 { match { y = Add(a, b) -> Relu; } rewrite { y = Relu(b); } "
+    "}",
     "class Few = Tanh | Abs | Neg;\n"
     "rule Region priority 30 { match { y = region Few {1..8} outs 2; } }",
 };
@@ -62,7 +71,7 @@ app::RuleLibrary randomLibrary(std::mt19937& random) {
     std::string text = "fuse 1;\n";
     std::vector<std::string> order = pieces;
     std::shuffle(order.begin(), order.end(), random);
-    order.resize(random() % 5);
+    order.resize(random() % 7);
     for (const std::string& piece : order)
         text += std::string(random() % 3, '\n') + "// " + std::string(random() % 4, '.') + "\n" +
                 piece + "\n";
@@ -156,8 +165,8 @@ Graph zooGraph(const std::string& name) {
 } // namespace
 
 TEST(Incremental, EditsOfASmallGraphEqualFreshAnalyses) {
-    for (uint32_t seed = 1; seed <= 3; ++seed) {
-        Editing editing(smallGraph(seed - 1), seed);
+    for (uint32_t seed = 1; seed <= 6; ++seed) {
+        Editing editing(smallGraph(seed % 3), seed);
         for (int edit = 0; edit < 12; ++edit) {
             SCOPED_TRACE("seed " + std::to_string(seed) + ", edit " + std::to_string(edit));
             editing.edit();
@@ -176,6 +185,37 @@ TEST(Incremental, EditsOfNetworksEqualFreshAnalyses) {
     }
 }
 
+/// Levels in front of the edited one are taken over, and nobody copies the graph.
+TEST(Incremental, ARuleThatComesTooLateLeavesTheGraphAsItIs) {
+    const auto profile = deviceProfile("cpu");
+    ASSERT_TRUE(profile);
+    app::LoadedModel model = modelOf(smallGraph(1));
+    app::AnalysisOptions options;
+    options.profile = *profile;
+    options.fuse.explain = true;
+    app::AnalysisCache known;
+    auto analysed = [&](const std::string& rule) {
+        app::RuleOptions rules;
+        rules.texts.push_back({"typed.fuse", "fuse 1;\n" + rule + "\n"});
+        auto library = app::requireRuleLibrary(rules);
+        EXPECT_TRUE(library);
+        Progress quiet;
+        auto analysis = app::analyse(model, *library, options, known, quiet);
+        EXPECT_TRUE(analysis);
+        return std::move(*analysis);
+    };
+    app::Analysis first = analysed("");
+    app::Analysis late = analysed("rule Late priority -50 { match { y = Conv -> Relu; } }");
+    app::Analysis later =
+        analysed("rule Late priority -50 { match { y = Conv -> Relu -> Relu; } }");
+    EXPECT_EQ(late.fused, first.fused);
+    EXPECT_EQ(later.fused, first.fused);
+    EXPECT_EQ(late.after.plan, first.after.plan);
+    app::Analysis early = analysed("rule Late priority 60 { match { y = Conv -> Relu; } }");
+    EXPECT_NE(early.fused, first.fused);
+    EXPECT_GT(early.trace.applied("Late"), 0U);
+}
+
 TEST(Incremental, WhatWasGivenUpHarmsNothing) {
     Editing editing(smallGraph(), 11);
     for (int edit = 0; edit < 6; ++edit) {
@@ -183,6 +223,70 @@ TEST(Incremental, WhatWasGivenUpHarmsNothing) {
         editing.editAndCancel();
         editing.editAndCancel();
     }
+}
+
+/// Sums of products of six values each, three in a row: more orders than a short search tries.
+Graph tangledGraph() {
+    zoo::Builder b("tangled", 1);
+    std::vector<ValueId> leaves;
+    for (const char* name : {"a", "b", "c", "d", "e", "f"})
+        leaves.push_back(b.input(name, DType::Float32, {2}));
+    ValueId last = leaves[0];
+    for (int round = 0; round < 3; ++round) {
+        for (size_t i = 1; i < leaves.size(); ++i)
+            last = b.apply(Op::Mul, {last, leaves[i]});
+        for (size_t i = 0; i + 1 < leaves.size(); ++i)
+            last = b.apply(Op::Add, {last, leaves[i]});
+    }
+    b.output(b.apply(Op::Neg, {last}), "y");
+    return b.finish();
+}
+
+/// Whether a search ended at its limit is found anew where the rule, or the limit, is another one.
+TEST(Incremental, SearchesThatAreCutOffEqualFreshAnalyses) {
+    const std::string wide = "rule R { match { y = flat Add(g, h, i, j, k, flat Mul(l, m, n, o, p, "
+                             "q)); where l.shape == [3]; } }\n",
+                      narrow = "rule R { match { y = Add(Add(Mul, _), _); } gate always; }\n",
+                      beside = "rule S { match { y = Add -> Neg; } gate always; }\n";
+    struct Step {
+        std::string rules;
+        uint64_t ruleSteps;
+        bool isCut;
+    };
+    const Step steps[] = {{wide, 50, true},           {narrow, 50, false},
+                          {wide, 50, true},           {"\n" + wide + beside, 50, true},
+                          {beside + wide, 100, true}, {narrow + beside, 100, false},
+                          {wide, 3'000'000, false},   {wide, 50, true},
+                          {narrow, 1, true},          {narrow, 3'000'000, false}};
+    auto profile = deviceProfile("cpu");
+    ASSERT_TRUE(profile);
+    const app::LoadedModel model = modelOf(tangledGraph());
+    app::AnalysisOptions options;
+    options.profile = *profile;
+    options.fuse.explain = true;
+    options.fuse.searchSteps = 3'000'000;
+    app::AnalysisCache known;
+    size_t reused = 0;
+    for (size_t at = 0; at < std::size(steps); ++at) {
+        SCOPED_TRACE("step " + std::to_string(at));
+        app::RuleOptions rules;
+        rules.builtin = false;
+        rules.texts.push_back({"typed.fuse", "fuse 1;\n" + steps[at].rules});
+        const auto library = app::requireRuleLibrary(rules);
+        ASSERT_TRUE(library) << library.error().text();
+        options.fuse.ruleSteps = steps[at].ruleSteps;
+        Progress quiet;
+        auto now = app::analyse(model, *library, options, known, quiet);
+        auto anew = app::analyse(model, *library, options, quiet);
+        ASSERT_TRUE(now && anew);
+        const auto& events = now->trace.events;
+        EXPECT_EQ(std::any_of(events.begin(), events.end(),
+                              [](const TraceEvent& event) { return event.reason.code == "M0307"; }),
+                  steps[at].isCut);
+        EXPECT_EQ(saidBy(*now), saidBy(*anew));
+        reused += known.reused();
+    }
+    EXPECT_GT(reused, 0U) << "nothing was taken over: the test compares little";
 }
 
 TEST(Incremental, WhatAPlanReplaysIsNotTakenForARunOfTheRules) {

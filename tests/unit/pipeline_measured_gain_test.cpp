@@ -2,6 +2,7 @@
 // Gains that are measured: what is asked, what is kept, what a file that is not ours does.
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/measured_gain.h"
+#include "core/graph/subgraph.h"
 #include "core/onnx/model_file.h"
 #include "core/support/file.h"
 #include "tests/support/temporary_folder.h"
@@ -124,6 +125,55 @@ TEST(MeasuredGain, EachPrecisionHasVerdictsOfItsOwn) {
         verdicts = std::max(verdicts, verdictsIn(file));
     }
     EXPECT_EQ(verdicts, 3U);
+}
+
+/// Orders of memory are chosen by the profile's prices, and kernels by what the rule allows.
+TEST(MeasuredGain, EachProfileAndEachClassHaveVerdictsOfTheirOwn) {
+    const TemporaryFolder folder;
+    const std::string file = folder.file("gains.txt");
+    auto profile = deviceProfile("cpu");
+    ASSERT_TRUE(profile);
+    app::GainSides sides = aClearLoss();
+    Graph after = sides.after->clone();
+    const std::vector<NodeId> nodes = topologicalOrder(after);
+    Provenance provenance;
+    provenance.rule = "Lost";
+    replaceByFused(after, nodes, cutOut(after, nodes, after.outputs()), "Lost", provenance);
+    sides.after = std::make_shared<const Graph>(std::move(after));
+    Progress progress;
+    auto measure = [&](NumericClass allowed) {
+        app::MatchPlanning planning;
+        planning.allowed = {{"Lost", allowed}, {"Another", NumericClass::Exact}};
+        auto measurer =
+            app::gainMeasurer({BackendKind::Cpu, 1, file}, planning, *profile, progress);
+        ASSERT_TRUE(measurer) << measurer.error().text();
+        EXPECT_TRUE((*measurer)("a match", sides));
+    };
+    measure(NumericClass::Reassociated);
+    const size_t one = verdictsIn(file);
+    measure(NumericClass::Approximate);
+    EXPECT_EQ(verdictsIn(file), one + 1);
+    profile->dramBandwidth *= 2;
+    measure(NumericClass::Approximate);
+    EXPECT_EQ(verdictsIn(file), one + 2);
+}
+
+TEST(MeasuredGain, ADeviceThatIsNotHereIsDecidedForByCostOnly) {
+    app::FuseOptions options;
+    options.decide = Decide::Measure;
+    options.measuring = {BackendKind::Cpu, 1, {}};
+    auto library = app::loadRuleLibrary({});
+    ASSERT_TRUE(library);
+    Progress progress;
+    for (const std::string device : {"h200", "t4"}) {
+        options.profile = device;
+        auto fused = app::fuseGraph(smallNetwork(), *library, options, progress);
+        ASSERT_FALSE(fused) << device;
+        EXPECT_EQ(fused.error().code, "usage.decide");
+        EXPECT_NE(fused.error().text().find(device), std::string::npos) << fused.error().text();
+    }
+    options.decide = Decide::Cost;
+    EXPECT_TRUE(app::fuseGraph(smallNetwork(), *library, options, progress));
 }
 
 TEST(MeasuredGain, TimesMatchesOnTheThreadsOfTheRun) {

@@ -99,6 +99,35 @@ TEST(PairEffects, APairBetweenAConvolutionAndItsActivationBlocksTheirFusion) {
         EXPECT_TRUE(pair.blockedNodes.empty()) << pair.value;
 }
 
+TEST(PairEffects, PairsOfAnAttentionSayWhichProductNoKernelComputes) {
+    const auto pairs = effectsOf(
+        "qq = QuantizeLinear(x, s, z) qf = DequantizeLinear(qq, s, z) "
+        "kq = QuantizeLinear(x, s, z) kf = DequantizeLinear(kq, s, z) "
+        "kt = Transpose<perm=[0,1,3,2]>(kf) h = MatMul(qf, kt) p = Softmax<axis=-1>(h) "
+        "pq = QuantizeLinear(p, s, z) pf = DequantizeLinear(pq, s, z) "
+        "vq = QuantizeLinear(x, s, z) vf = DequantizeLinear(vq, s, z) y = MatMul(pf, vf)");
+    ASSERT_EQ(pairs.size(), 4U);
+    for (const PairReport& pair : pairs) {
+        EXPECT_FALSE(pair.opens()) << pair.load;
+        const std::string text = app::opensText(pair);
+        EXPECT_NE(text.find(" kernel computes a product of two computed values"), std::string::npos)
+            << text;
+    }
+    EXPECT_NE(app::opensText(named(pairs, "DequantizeLinear_1")).find("`MatMul`"),
+              std::string::npos)
+        << "the product stands behind the Transpose that reads the pair";
+    const std::string text = app::renderPairs(pairs, 10);
+    EXPECT_NE(text.find("0 of 4 are read as stored"), std::string::npos) << text;
+}
+
+TEST(PairEffects, AProductWithAFloatOperandSaysSo) {
+    const auto pairs = effectsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
+                                 "f = Constant<value = float[2,2,1,1] {1, 2, 3, 4}>() "
+                                 "y = Conv(xf, f)");
+    ASSERT_EQ(pairs.size(), 1U);
+    EXPECT_EQ(app::opensText(pairs[0]), "nothing: `Conv` in float: its other operand is float");
+}
+
 TEST(PairEffects, APairInFrontOfFloatWorkOpensNothing) {
     const auto pairs = effectsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
                                  "y = CumSum(xf, axis) axis = Constant<value = int64 {0}>()");

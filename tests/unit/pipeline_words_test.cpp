@@ -143,6 +143,7 @@ const Row rows[] = {
     {P::Root, "device", "rule R { match { y = Exp -> Neg; } gate device.units > 0; }", "rule R { match { y = Exp -> Neg; } gate 0 > 1; }"},
     {P::Root, "total", "rule R { match { y = Exp -> Neg; } gate total.nodes > 0; }", "rule R { match { y = Exp -> Neg; } gate 0 > 1; }"},
     {P::Gate, "always", "rule R { match { y = Reshape -> MaxPool; } gate always; }", "rule R { match { y = Reshape -> MaxPool; } }"},
+    {P::Gate, "measured", "rule R { match { y = Reshape -> MaxPool; } gate measured; }", "rule R { match { y = Reshape -> MaxPool; } gate always; }"},
     {P::Numeric, "exact", "rule R { match { y = Exp -> Neg; } numeric exact; }", "rule R { match { y = Exp -> Neg; } }"},
     {P::Numeric, "wider", "rule R { match { y = Exp -> Neg; } numeric wider; }", "rule R { match { y = Exp -> Neg; } }"},
     {P::Numeric, "reassociated", "rule R { match { y = Exp -> Neg; } numeric reassociated; }", "rule R { match { y = Exp -> Neg; } numeric exact; }"},

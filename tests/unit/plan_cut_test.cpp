@@ -5,11 +5,18 @@
 #include "core/graph/text.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "core/plan/cut.h"
 #include "core/plan/make_plan.h"
+#include "core/plan/planner_internal.h"
 #include "tests/support/choices.h"
 #include "tests/unit/passes_support.h"
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
@@ -62,8 +69,13 @@ TEST(PlanCut, CheapWorkIsDoneAgainAndTheCutThatLostIsShown) {
                   "Whole"));
     EXPECT_EQ(plan->steps.size(), 1U);
     ASSERT_EQ(plan->splits.size(), 1U);
-    EXPECT_FALSE(plan->splits[0].isCut);
-    EXPECT_EQ(plan->splits[0].parts, 2U);
+    const SplitRecord& split = plan->splits[0];
+    EXPECT_FALSE(split.isCut);
+    EXPECT_EQ(split.parts, 2U);
+    const std::vector<std::vector<std::string>> parts{{"Sigmoid"}, {"Mul"}};
+    EXPECT_EQ(split.cut, parts);
+    ASSERT_TRUE(split.wholeSeconds);
+    EXPECT_GT(split.seconds, *split.wholeSeconds * 0.95);
 }
 
 TEST(PlanCut, NothingIsAskedWhereNoWorkIsRepeated) {
@@ -191,4 +203,127 @@ TEST(PlanCut, AFusedNodeIsNeverPredictedSlowerThanItsNodes) {
         FAIL() << "seed " << seed << ": " << slowdownOf(smallest) << " times\n"
                << text(madeFrom(smallest));
     }
+}
+
+namespace {
+
+/// The least sum of prices of all ways to divide a body among kernels that can run one after the
+/// other: no order of the nodes is given.
+class AllPartitions {
+public:
+    AllPartitions(const Graph& body, planner::BodyCutter& cutter)
+        : m_body(body), m_cutter(cutter), m_nodes(topologicalOrder(body)),
+          m_block(m_nodes.size(), 0) {
+        for (uint32_t i = 0; i < m_nodes.size(); ++i)
+            m_at[m_nodes[i]] = i;
+    }
+
+    double least() {
+        divide(0, 0);
+        return m_least;
+    }
+
+private:
+    /// Nodes from `at` on go into one of the blocks that there are, or into one of their own.
+    void divide(uint32_t at, uint32_t blocks) {
+        if (at == m_nodes.size()) {
+            if (blocks > 1 && isOrdered(blocks))
+                m_least = std::min(m_least, price(blocks));
+            return;
+        }
+        for (m_block[at] = 0; m_block[at] <= blocks; ++m_block[at])
+            divide(at + 1, std::max(blocks, m_block[at] + 1));
+    }
+
+    /// No two blocks wait for each other, be it through others.
+    bool isOrdered(uint32_t blocks) const {
+        std::vector<std::set<uint32_t>> waits(blocks);
+        for (uint32_t i = 0; i < m_nodes.size(); ++i)
+            for (ValueId input : m_body.node(m_nodes[i]).inputs)
+                if (const NodeId maker = m_body.producer(input);
+                    maker.valid() && m_block[m_at.at(maker)] != m_block[i])
+                    waits[m_block[i]].insert(m_block[m_at.at(maker)]);
+        return finished(waits) + 1 == 1U << blocks;
+    }
+
+    /// Blocks that can run when those that they wait for have, as bits.
+    static uint32_t finished(const std::vector<std::set<uint32_t>>& waits) {
+        uint32_t done = 0;
+        for (size_t round = 0; round < waits.size(); ++round)
+            for (size_t block = 0; block < waits.size(); ++block)
+                if (std::all_of(waits[block].begin(), waits[block].end(),
+                                [&](uint32_t other) { return (done >> other & 1) != 0; }))
+                    done |= 1U << block;
+        return done;
+    }
+
+    double price(uint32_t blocks) {
+        double sum = 0;
+        for (uint32_t block = 0; block < blocks; ++block) {
+            std::vector<NodeId> nodes;
+            uint32_t bits = 0;
+            for (uint32_t i = 0; i < m_nodes.size(); ++i)
+                if (m_block[i] == block) {
+                    nodes.push_back(m_nodes[i]);
+                    bits |= 1U << i;
+                }
+            auto [known, isNew] = m_prices.try_emplace(bits, 0);
+            if (isNew)
+                known->second =
+                    m_cutter.secondsOfPart(nodes).value_or(std::numeric_limits<double>::infinity());
+            sum += known->second;
+        }
+        return sum;
+    }
+
+    const Graph& m_body;
+    planner::BodyCutter& m_cutter;
+    std::vector<NodeId> m_nodes;
+    std::map<NodeId, uint32_t> m_at;
+    std::vector<uint32_t> m_block; ///< of each node
+    std::map<uint32_t, double> m_prices;
+    double m_least = std::numeric_limits<double>::infinity();
+};
+
+/// How much more the cutter's cut takes than the best of all partitions, on the worse device.
+double excessOf(const ChoiceList& list) {
+    constexpr size_t mostNodes = 7;
+    const Graph graph = madeFrom(list);
+    if (graph.nodeCount() < 2 || graph.nodeCount() > mostNodes)
+        return 1;
+    double worst = 1;
+    for (const char* device : {"h200", "cpu_avx512"}) {
+        const auto profile = deviceProfile(device);
+        PlanOptions options;
+        options.profile = &*profile;
+        LowerCache cache;
+        const LowerRequest request =
+            planner::requestFor(graph, topologicalOrder(graph), graph.outputs());
+        planner::BodyCutter cutter(request, options, NumericClass::Reassociated, cache);
+        const double cut = cutter.cheapest(planner::CutPlaces::All).seconds;
+        const double least = AllPartitions(*request.body, cutter).least();
+        EXPECT_GE(cut, least * (1 - 1e-9)) << text(graph);
+        worst = std::max(worst, cut / least);
+    }
+    return worst;
+}
+
+} // namespace
+
+TEST(PlanCut, TheCheapestCutIsThatOfAllPartitions) {
+    constexpr double most = 1.0001;
+    size_t compared = 0;
+    for (uint32_t seed = 1000; seed < 1400; ++seed) {
+        Choices choices(seed);
+        const Graph graph = BroadcastGraph(choices).make();
+        compared += graph.nodeCount() > 1 && graph.nodeCount() <= 7 ? 1U : 0U;
+        const ChoiceList list = choices.drawn();
+        if (excessOf(list) <= most)
+            continue;
+        const ChoiceList smallest = testing_support::shrunk(
+            list, [](const ChoiceList& each) { return excessOf(each) > most; }, 300);
+        FAIL() << "seed " << seed << ": " << excessOf(smallest) << " times\n"
+               << text(madeFrom(smallest));
+    }
+    EXPECT_GT(compared, 50U);
 }

@@ -118,6 +118,28 @@ TEST(PlanSweep, ABlockRunsDepthFirstInLessMemory) {
         EXPECT_EQ(sweep.passes % 2, 0) << "both workers have as much to do";
         EXPECT_EQ(sweep.reason.code, "cost");
     }
+    ASSERT_EQ(plan->sweepOffers.size(), plan->sweeps.size());
+    EXPECT_TRUE(plan->sweepOffers[0].taken);
+    EXPECT_EQ(plan->sweepOffers[0].first, plan->steps[plan->sweeps[0].first].name);
+}
+
+TEST(PlanSweep, WhereNoneIsTakenTheBestThatLostIsShown) {
+    auto graph = model_io::loadText("g " + block);
+    Progress progress;
+    ASSERT_TRUE(prepareGraph(*graph, progress));
+    auto backend = makeCpuBackend({2, false});
+    DeviceProfile profile = smallProcessor();
+    profile.launchSeconds = 1e-3; // each pass starts every step again
+    PlanOptions options;
+    options.profile = &profile;
+    options.backend = backend.get();
+    options.sweeps = true;
+    const auto plan = makePlan(std::make_shared<const Graph>(std::move(*graph)), options, progress);
+    ASSERT_TRUE(plan);
+    EXPECT_TRUE((*plan)->sweeps.empty());
+    ASSERT_EQ((*plan)->sweepOffers.size(), 1U);
+    EXPECT_FALSE((*plan)->sweepOffers[0].taken);
+    EXPECT_EQ((*plan)->sweepOffers[0].reason.facts.size(), 2U);
 }
 
 TEST(PlanSweep, OneWorkerAndManyAgree) {

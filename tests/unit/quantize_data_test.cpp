@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 using namespace fuselage;
 using namespace fuselage::quantize;
@@ -40,9 +41,42 @@ TEST(QuantizeData, DataThatDoesNotFitIsAnErrorThatNamesTheFile) {
         EXPECT_EQ(done.error().code, "quantize.data") << done.error().text();
         EXPECT_NE(done.error().where.find("set_0/input_0.pb"), std::string::npos);
     }
+    std::ofstream(folder.path() + "/set_0/input_0.pb") << "a text\n";
+    auto text = quantizeModel(model, standardLibrary(), *InputSets::open(folder.path()),
+                              optionsOf(), quiet);
+    ASSERT_FALSE(text);
+    EXPECT_NE(text.error().text().find("not a tensor in ONNX's format"), std::string::npos)
+        << text.error().text();
+    EXPECT_TRUE(model_io::saveTensor(right, folder.path() + "/set_0/input_1.pb"));
+    auto more = outcomeOf(right);
+    ASSERT_FALSE(more) << "a tensor that no input takes";
+    EXPECT_EQ(more.error().message, "the model has 1 input");
+    EXPECT_TRUE(more.error().where.ends_with("set_0/input_1.pb")) << more.error().where;
+    fs::remove(folder.path() + "/set_0/input_1.pb");
     auto zeros = outcomeOf(Tensor(DType::Float32, {1, 2, 4, 4}));
     ASSERT_FALSE(zeros);
     EXPECT_EQ(zeros.error().code, "quantize.range") << zeros.error().text();
+}
+
+TEST(QuantizeData, AFolderWithoutSetsSaysWhatIsThereInstead) {
+    namespace fs = std::filesystem;
+    const auto errorOf = [](const char* file) {
+        const testing_support::TemporaryFolder folder;
+        if (*file != 0) {
+            fs::create_directories(fs::path(folder.path() + "/" + file).parent_path());
+            std::ofstream(folder.path() + "/" + file) << "x";
+        }
+        auto sets = InputSets::open(folder.path());
+        EXPECT_FALSE(sets) << file;
+        return sets ? std::string() : sets.error().text();
+    };
+    EXPECT_EQ(errorOf("").find(", but"), std::string::npos);
+    EXPECT_NE(errorOf("a/input_0.npy").find(", but `input_0.npy`"), std::string::npos);
+    EXPECT_NE(errorOf("a/input_0.npy").find("onnx.numpy_helper.from_array"), std::string::npos);
+    EXPECT_NE(errorOf("picture.pb").find("are called input_0.pb"), std::string::npos);
+    const testing_support::TemporaryFolder folder;
+    std::ofstream(folder.path() + "/one.pb") << "x";
+    EXPECT_EQ(InputSets::open(folder.path() + "/one.pb").error().message, "this is a file");
 }
 
 TEST(QuantizeData, ValuesThatDoNotFitTogetherAreSeenInRunsOfTheirOwn) {

@@ -23,9 +23,8 @@ const char* const stored = "<float s = {0.5}, int8 z = {0}, int8 off = {3}, uint
                            "int8[2] offs = {0, 5}> ";
 
 /// The model's findings as "pair-twice at q"; nodes are named by what they make.
-std::vector<std::string> findingsOf(const std::string& body) {
-    auto model = model_io::loadText("g (float[1,2,4,4] x, float[1,2,4,4] r) => (y) " +
-                                    std::string(stored) + "{" + body + "}");
+std::vector<std::string> findingsOfModel(const std::string& text) {
+    auto model = model_io::loadText(text);
     EXPECT_TRUE(model) << (model ? "" : model.error().text());
     Progress quiet;
     EXPECT_TRUE(prepareGraph(*model, quiet));
@@ -42,6 +41,11 @@ std::vector<std::string> findingsOf(const std::string& body) {
                       model->value(model->node(node).outputs[0]).name);
     }
     return out;
+}
+
+std::vector<std::string> findingsOf(const std::string& body) {
+    return findingsOfModel("g (float[1,2,4,4] x, float[1,2,4,4] r) => (y) " + std::string(stored) +
+                           "{" + body + "}");
 }
 
 using Found = std::vector<std::string>;
@@ -62,6 +66,7 @@ TEST(PairLint, APairInFrontOfFloatWorkIsUnused) {
                          "y = CumSum(xf, axis)"
                          " axis = Constant<value = int64 {0}>()"),
               Found{"pair-unused at xf"});
+    EXPECT_EQ(findingsOf("y = CumSum(x, axis) axis = Constant<value = int64 {0}>()"), Found{});
 }
 
 TEST(PairLint, AFloatResultBetweenTwoProducts) {
@@ -85,9 +90,12 @@ TEST(PairLint, AResidualThatIsFloat) {
 }
 
 TEST(PairLint, AZeroPointThatIsNotZero) {
-    EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, off) xf = DequantizeLinear(xq, s, off) "
-                         "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(xf, w)"),
-              Found{"pair-asymmetric at xq"});
+    const auto with = [](const std::string& zero) {
+        return "xq = QuantizeLinear(x, s, " + zero + ") xf = DequantizeLinear(xq, s, " + zero +
+               ") w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(xf, w)";
+    };
+    EXPECT_EQ(findingsOf(with("off")), Found{"pair-asymmetric at xq"});
+    EXPECT_EQ(findingsOf(with("z")), Found{});
 }
 
 TEST(PairLint, StoredTwice) {
@@ -95,6 +103,9 @@ TEST(PairLint, StoredTwice) {
                          "aq = QuantizeLinear(xf, u, z) af = DequantizeLinear(aq, u, z) "
                          "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(af, w)"),
               Found{"pair-twice at aq"});
+    EXPECT_EQ(findingsOf("aq = QuantizeLinear(x, u, z) af = DequantizeLinear(aq, u, z) "
+                         "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(af, w)"),
+              Found{});
 }
 
 TEST(PairLint, APairBehindWhatOnlyPicks) {
@@ -114,10 +125,57 @@ TEST(PairLint, APairBehindWhatOnlyPicks) {
               Found{});
 }
 
+// Each mover behind a product: told of, gone where its pair stands in front of it, and moved there
+// by the rules.
+TEST(PairLint, WhatItSaysOfMovesTheRulesDo) {
+    const std::string constants =
+        "g (float[1,2,4,4] x, float[1,2,4,4] r) => (y) <float s = {0.5}, int8 z = {0}, "
+        "int64[1] b = {0}, int64[1] e = {1}, int64[1] one = {1}, int64[2] n = {2, 16}, "
+        "int64[1] first = {0}, float[1] u = {0.5}, int8[1] uz = {0}> {";
+    const struct {
+        const char *op, *floats, *integers;
+    } rows[] = {
+        {"MaxPool", "p = MaxPool<kernel_shape=[2,2]>(a)", "p = MaxPool<kernel_shape=[2,2]>(q)"},
+        {"Transpose", "p = Transpose<perm=[0,2,3,1]>(a)", "p = Transpose<perm=[0,2,3,1]>(q)"},
+        {"Reshape", "p = Reshape(a, n)", "p = Reshape(q, n)"},
+        {"Flatten", "p = Flatten<axis=2>(a)", "p = Flatten<axis=2>(q)"},
+        {"Squeeze", "p = Squeeze(a, first)", "p = Squeeze(q, first)"},
+        {"Unsqueeze", "p = Unsqueeze(a, one)", "p = Unsqueeze(q, one)"},
+        {"Slice", "p = Slice(a, b, e, one)", "p = Slice(q, b, e, one)"},
+        {"Concat", "c = Tanh(r) p = Concat<axis=1>(a, c)",
+         "c = Tanh(r) d = QuantizeLinear(c, s, z) p = Concat<axis=1>(q, d)"},
+    };
+    for (const auto& row : rows) {
+        const std::string told = constants + "a = Relu(x) " + row.floats +
+                                 " pq = QuantizeLinear(p, s, z) pf = DequantizeLinear(pq, s, z) "
+                                 "y = Exp(pf) }";
+        Found found = findingsOfModel(told);
+        EXPECT_EQ(std::count(found.begin(), found.end(), "pair-movable at pq"), 1) << row.op;
+        found = findingsOfModel(constants + "a = Relu(x) q = QuantizeLinear(a, s, z) " +
+                                row.integers + " pf = DequantizeLinear(p, s, z) y = Exp(pf) }");
+        EXPECT_EQ(std::count_if(found.begin(), found.end(),
+                                [](const auto& one) { return one.starts_with("pair-movable"); }),
+                  0)
+            << row.op;
+        auto model = model_io::loadText(told);
+        ASSERT_TRUE(model) << row.op;
+        Progress quiet;
+        ASSERT_TRUE(prepareGraph(*model, quiet));
+        app::FuseOptions options;
+        options.decide = Decide::Rules;
+        auto fused = app::fuseGraph(*model, testing_rules::standardLibrary(), options, quiet);
+        ASSERT_TRUE(fused) << fused.error().text();
+        EXPECT_EQ(fused->trace.applied("QuantizeBefore" + std::string(row.op)), 1U) << row.op;
+    }
+}
+
 TEST(PairLint, OneScaleForAllChannels) {
-    EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
-                         "w = DequantizeLinear(k, s, z) y = Conv(xf, w)"),
-              Found{"pair-per-tensor at w"});
+    const auto with = [](const std::string& weight) {
+        return "xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) w = " + weight +
+               " y = Conv(xf, w)";
+    };
+    EXPECT_EQ(findingsOf(with("DequantizeLinear(k, s, z)")), Found{"pair-per-tensor at w"});
+    EXPECT_EQ(findingsOf(with("DequantizeLinear<axis=0>(k, t, zz)")), Found{});
 }
 
 TEST(PairLint, AScaleThatIsNoPositiveNumber) {
@@ -130,6 +188,9 @@ TEST(PairLint, AScaleThatIsNoPositiveNumber) {
     EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
                          "w = DequantizeLinear<axis=0>(k, half, zz) y = Conv(xf, w)"),
               Found{"pair-scale at w"});
+    EXPECT_EQ(findingsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) " + tail),
+              Found{})
+        << "calibrated again";
 }
 
 TEST(PairLint, NoNumberIsNoScale) {
@@ -207,6 +268,57 @@ TEST(PairLint, AnActivationHasOneScale) {
     const Found many = findingsOf(with("t", "zz"));
     EXPECT_EQ(std::count(many.begin(), many.end(), "pair-activation-scales at xq"), 1);
     EXPECT_EQ(findingsOf(with("s", "z")), Found{});
+}
+
+namespace {
+
+/// Of a weight [128, 2] of a product, stored so, with a scale for each column where `block` is 0.
+Found lintsOfWeight(DType stored, int64_t block) {
+    Graph graph;
+    const ValueId x = graph.addInput("x", tensorType(DType::Float32, Shape{3, 128}));
+    const ValueId k = graph.addConstant("k", std::make_shared<Tensor>(stored, Extents{128, 2}));
+    auto ones =
+        std::make_shared<Tensor>(DType::Float32, block == 0 ? Extents{2} : Extents{128 / block, 2});
+    std::fill(ones->as<float>().begin(), ones->as<float>().end(), 1.0F);
+    NodeSpec load{Op::DequantizeLinear, "load", {k, graph.addConstant("s", ones)}, {"w"}, {}, {}};
+    load.attributes.set("axis", int64_t{block == 0});
+    load.attributes.set("block_size", block);
+    const ValueId w = graph.node(graph.addNode(std::move(load))).outputs[0];
+    const NodeId product = graph.addNode({Op::MatMul, "m", {x, w}, {"y"}, {}, {}});
+    graph.addOutput(graph.node(product).outputs[0]);
+    inferShapes(graph);
+    Found out;
+    for (const auto& finding : quantize::lintPairs(graph, Graph()))
+        out.emplace_back(nameOf(finding.lint));
+    return out;
+}
+
+} // namespace
+
+TEST(PairLint, TypesThatTensorRTTakes) {
+    const auto with = [](const std::string& type, const std::string& zero) {
+        return "g (float[1,2,4,4] x) => (float[1,2,4,4] y) <float s = {0.5}, float[2] t = {0.5, "
+               "0.25}, int8[2,2,1,1] k = {1, -2, 3, -4}, int8[2] zz = {0, 0}, " +
+               type + " z = {" + zero +
+               "}> {xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
+               "w = DequantizeLinear<axis=0>(k, t, zz) y = Conv(xf, w) }";
+    };
+    for (const char* type : {"uint8", "int16", "uint16"})
+        EXPECT_EQ(findingsOfModel(with(type, "0")), Found{"pair-type at xf"}) << type;
+    EXPECT_EQ(findingsOfModel(with("uint8", "3")),
+              (Found{"pair-asymmetric at xq", "pair-type at xf"}));
+    EXPECT_EQ(findingsOfModel(with("int8", "0")), Found{});
+    for (DType type : {DType::UInt8, DType::Float8E5M2, DType::UInt4, DType::Int16})
+        EXPECT_EQ(lintsOfWeight(type, 64), Found{"pair-type"}) << nameOf(type);
+    for (DType type : {DType::Int8, DType::Float8E4M3FN, DType::Int4})
+        EXPECT_EQ(lintsOfWeight(type, 64), Found{}) << nameOf(type);
+}
+
+TEST(PairLint, BlocksThatTensorRTTakes) {
+    for (int64_t block : {16, 32, 0})
+        EXPECT_EQ(lintsOfWeight(DType::Int4, block), Found{"pair-block"}) << block;
+    for (int64_t block : {64, 128})
+        EXPECT_EQ(lintsOfWeight(DType::Int4, block), Found{}) << block;
 }
 
 // What no runtime takes, each beside the advice followed.

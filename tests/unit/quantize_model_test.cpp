@@ -40,11 +40,13 @@ TEST(QuantizeModel, WeightsHaveAScaleForEachOutputChannelOfTheirReader) {
         {"y = Conv(i, w)", 0},
         {"y = ConvTranspose(i, w)", 1},
     };
+    QuantizeOptions everywhere = optionsOf();
+    everywhere.everywhere = true;
     for (const auto& row : rows) {
         auto done = quantised(modelOf(std::string("g (float[1,2,4,4] x) => (y) <float[2,2,1,1] w = "
                                                   "{1, 2, 3, 4}> { i = Abs(x) ") +
                                       row.node + " }"),
-                              optionsOf());
+                              everywhere);
         ASSERT_TRUE(done) << row.node << done.error().text();
         ASSERT_EQ(done->plan.pairs.size(), 2u) << row.node;
         EXPECT_EQ(done->plan.pairs[1].axis, row.axis) << row.node;
@@ -61,6 +63,34 @@ TEST(QuantizeModel, WeightsHaveAScaleForEachOutputChannelOfTheirReader) {
         ASSERT_EQ(done->plan.pairs.size(), 2u) << node;
         EXPECT_EQ(done->plan.pairs[1].axis, axis) << node;
     }
+}
+
+TEST(QuantizeModel, WhatNoKernelReadsAsIntegersIsLeftOutUnlessAskedFor) {
+    const app::LoadedModel attention =
+        modelOf("g (float[2,4,8] q, float[2,4,8] k, float[2,4,8] v) => (float[2,4,8] y) "
+                "{ t = Transpose<perm = [0, 2, 1]>(k) s = MatMul(q, t) p = Softmax<axis = -1>(s) "
+                "y = MatMul(p, v) }");
+    const app::LoadedModel enlarged =
+        modelOf("g (float[1,2,4,4] x) => (float[1,1,5,5] y) <float[2,1,2,2] w = "
+                "{1, 2, 3, 4, 5, 6, 7, 8}> { c = ConvTranspose(x, w) y = Relu(c) }");
+    QuantizeOptions options = optionsOf();
+    auto nothing = quantised(attention, options);
+    ASSERT_FALSE(nothing);
+    EXPECT_EQ(nothing.error().code, "quantize.nothing");
+    EXPECT_NE(nothing.error().message.find("two computed values in integers; --everywhere"),
+              std::string::npos)
+        << nothing.error().message;
+    auto weights = quantised(enlarged, options);
+    ASSERT_TRUE(weights) << weights.error().text();
+    EXPECT_EQ(operatorsOf(weights->graph)["QuantizeLinear"], 0);
+    EXPECT_EQ(operatorsOf(weights->graph)["DequantizeLinear"], 1);
+    options.everywhere = true;
+    auto all = quantised(attention, options);
+    ASSERT_TRUE(all) << all.error().text();
+    EXPECT_EQ(operatorsOf(all->graph)["QuantizeLinear"], 3);
+    auto both = quantised(enlarged, options);
+    ASSERT_TRUE(both) << both.error().text();
+    EXPECT_EQ(operatorsOf(both->graph)["QuantizeLinear"], 1);
 }
 
 TEST(QuantizeModel, APairStandsInFrontOfWhatOnlyGivesAnotherShape) {

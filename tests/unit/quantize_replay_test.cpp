@@ -178,7 +178,7 @@ TEST(QuantizeReplay, WhatHasNoEffectIsSaid) {
                 " n = LayerNormalization(x, s, b) m = MatMul(n, w) y = Relu(m) }");
     QuantizeOptions blocks = optionsOf();
     blocks.weights = StoredType::Int4;
-    EXPECT_TRUE(says(convolutions, blocks, "--block 32 has no effect"));
+    EXPECT_TRUE(says(convolutions, blocks, "--block 64 has no effect"));
     EXPECT_FALSE(says(dense, blocks, "--block"));
     QuantizeOptions smooth = optionsOf();
     smooth.smooth = 0.5;

@@ -97,6 +97,18 @@ size_t occurrences(const std::string& text, const std::string& piece) {
     return count;
 }
 
+TEST(ReportPage, TheHeadingIsTheFileAndThenWhatTheGraphIsCalled) {
+    Report report = reportOf(residualNetwork(1));
+    report.model.name = "Model from PaddlePaddle.";
+    report.model.path = "/models/det.v4.onnx";
+    const std::string page = renderHtml(report);
+    EXPECT_NE(page.find("<h1>det.v4.onnx <small>Model from PaddlePaddle.</small></h1>"),
+              std::string::npos);
+    EXPECT_NE(page.find("<title>det.v4.onnx: fusion report</title>"), std::string::npos);
+    report.model.path.clear();
+    EXPECT_NE(renderHtml(report).find("<h1>Model from PaddlePaddle.</h1>"), std::string::npos);
+}
+
 TEST(ReportPage, HostileNamesStayText) {
     std::string page = renderHtml(hostileReport());
     EXPECT_EQ(page.find("<img"), std::string::npos);

@@ -96,7 +96,15 @@ inline app::Report sampleReport() {
                      {"M0305", "axis is -2", "axis = -1", {{"found", "-2"}}},
                      "my rules/other.fuse",
                      7}};
-    r.splits = {{"F1", "ConvRelu", {"kind", "two contractions", "", {}}, 2}};
+    r.splits = {{"F1", "ConvRelu", {"kind", "two contractions", "", {}}, 2},
+                {"F2",
+                 "ConvRelu",
+                 {"cost", "slower", "", {{"one_us", "3"}, {"parts_us", "4"}}},
+                 2,
+                 false,
+                 {{"Conv_1"}, {"Relu_1", hostile}},
+                 4e-6,
+                 3e-6}};
     r.recomputes = {{"Cast_0",
                      {"Expand_0", "Cast_0"},
                      {"F1", "Softmax_3"},
@@ -108,6 +116,12 @@ inline app::Report sampleReport() {
                   "channels innermost",
                   "as in the model",
                   {"cost", "cheaper", "", {{"chosen_us", "3"}, {"rejected_us", "4"}}}}};
+    r.sweeps = {{"F1",
+                 "Softmax_3",
+                 2,
+                 4,
+                 {"cost", "dearer", "", {{"passes_us", "3"}, {"whole_us", "3"}}},
+                 false}};
     r.pairs = {{"Conv_1_q",
                 "Conv_1_dq",
                 "x",

@@ -63,6 +63,66 @@ void expectTidy(const scene::Scene& scene) {
     }
 }
 
+/// conv -> bn -> relu -> pool, of which a rule took the first three; shown open or as one node.
+std::pair<GraphReport, GraphReport> oneFusion(bool open) {
+    GraphBuilder before, after;
+    uint32_t x = before.input("x");
+    uint32_t conv = before.node("/a/conv", "Conv", {x});
+    uint32_t relu = before.node("/a/relu", "Relu", {before.node("/a/bn", "BatchNorm", {conv})});
+    GraphReport one = before.finish({before.node("/a/pool", "MaxPool", {relu})});
+    x = after.input("x");
+    const std::vector<std::string> sources{"/a/conv", "/a/bn", "/a/relu"};
+    uint32_t made = 0;
+    if (open) {
+        uint32_t inner = after.node("F/body//a/conv", "Conv", {x});
+        inner = after.node("F/body//a/bn", "BatchNorm", {inner});
+        made = after.node("F/body//a/relu", "Relu", {inner});
+    } else {
+        made = after.fused("F", "ConvBNReLU", sources, {x});
+    }
+    GraphReport two = after.finish({after.node("/a/pool", "MaxPool", {made})});
+    for (size_t i = 0; open && i < sources.size(); ++i) {
+        two.nodes[i].inside = "F";
+        two.nodes[i].sources = {sources[i]};
+        two.nodes[i].rule = "ConvBNReLU";
+    }
+    return {one, two};
+}
+
+TEST(Scene, AnOpenFusedNodeShowsItsBodyInTheSameFrame) {
+    Progress progress;
+    const auto shut = oneFusion(false), open = oneFusion(true);
+    auto closed = scene::build({shut.first, shut.second, {}}, {}, progress);
+    auto opened = scene::build({open.first, open.second, {}}, {}, progress);
+    ASSERT_TRUE(closed && opened);
+    expectTidy(*opened);
+    ASSERT_EQ(opened->groups.size(), 1U);
+    const scene::Group& group = opened->groups[0];
+    EXPECT_EQ(group.open, "F");
+    EXPECT_TRUE(group.fused);
+    EXPECT_EQ(group.badge, closed->groups[0].badge); // colour and letter stay
+    EXPECT_EQ(group.members.size(), 3U);
+    std::vector<const Box*> inner;
+    for (const Box& box : opened->boxes)
+        if (box.inside == "F")
+            inner.push_back(&box);
+    ASSERT_EQ(inner.size(), 3U);
+    EXPECT_EQ(inner[0]->sources, std::vector<std::string>{"/a/conv"});
+    EXPECT_EQ(inner[0]->sides, scene::After);
+    // The frame says on this side, too, what they are together.
+    const scene::Container& frame = opened->containers[inner[0]->container];
+    EXPECT_EQ(frame.kind, scene::Container::Kind::Group);
+    EXPECT_EQ(frame.sides, scene::Both);
+    EXPECT_TRUE(closed->groups[0].open.empty());
+    // Edges meet the boxes that they join.
+    for (const scene::Edge& edge : opened->edges) {
+        EXPECT_NEAR(edge.points.front().y, opened->boxes[edge.from].rect.bottom(), 0.6);
+        EXPECT_NEAR(edge.points.back().y, opened->boxes[edge.to].rect.y, 0.6);
+        for (size_t i = 1; i < edge.points.size(); ++i)
+            EXPECT_GE(edge.points[i].y, edge.points[i - 1].y - 0.6) << edge.value;
+    }
+}
+
 TEST(Scene, APartOfANameThatIsItsOperatorIsNoScope) {
     GraphBuilder builder;
     uint32_t value = builder.input("x");

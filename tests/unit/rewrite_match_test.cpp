@@ -2,6 +2,8 @@
 // The matcher, one rule at a time: order, flat, optional steps, constants, types, attribute tests.
 #include "tests/unit/rewrite_builder.h"
 
+#include <set>
+
 using namespace fuselage;
 using namespace fuselage::test;
 
@@ -297,6 +299,90 @@ TEST(Match, BudgetCutsTheSearchOff) {
     EXPECT_EQ(found.refused[0].reason.code, code::budget);
 }
 
+/// Twelve places for Relu(Add(Exp, Abs)), written in two orders.
+Graph manyPlaces(bool turned) {
+    std::vector<std::string> parts;
+    for (int i = 0; i < 12; ++i) {
+        const std::string n = std::to_string(i);
+        parts.push_back("a" + n + " = Exp(x" + n + ") b" + n + " = Abs(a" + n + ") s" + n +
+                        " = Add(a" + n + ", b" + n + ") y" + n + " = Relu(s" + n + ") ");
+    }
+    if (turned)
+        std::reverse(parts.begin(), parts.end());
+    std::string text = "g (float[4] x0";
+    for (int i = 1; i < 12; ++i)
+        text += ", float[4] x" + std::to_string(i);
+    text += ") => (float[4] y0";
+    for (int i = 1; i < 12; ++i)
+        text += ", float[4] y" + std::to_string(i);
+    text += ") { ";
+    for (const std::string& part : parts)
+        text += part;
+    return graphOf(text + "}");
+}
+
+TEST(Match, AllSearchesOfARuleTogetherTakeABoundedNumberOfSteps) {
+    RuleBuilder b("R");
+    b.define({"y"}, b.node(Op::Relu, {b.node(Op::Add, {b.node(Op::Exp, {b.value("x")}),
+                                                       b.node(Op::Abs, {b.value("z")})})}));
+    std::vector<std::vector<std::string>> found;
+    for (const bool turned : {false, true})
+        for (const bool explain : {false, true}) {
+            const Graph graph = manyPlaces(turned);
+            MatcherOptions options;
+            options.explain = explain;
+            ASSERT_EQ(matchesOf(graph, b.rule, options).matches.size(), 12U);
+            options.ruleBudget = 20;
+            const MatchResult few = matchesOf(graph, b.rule, options);
+            std::vector<std::string>& names = found.emplace_back();
+            for (const Match& match : few.matches)
+                for (NodeId node : match.nodes)
+                    names.push_back(graph.value(graph.node(node).outputs[0]).name);
+            std::vector<std::string> facts;
+            for (const RefusedMatch& refused : few.refused)
+                if (refused.reason.code == code::budget)
+                    facts.push_back(refused.reason.facts.at(1).value);
+            EXPECT_EQ(facts, std::vector<std::string>{"rule"}); // said once
+            EXPECT_GT(few.matches.size(), 1U);
+            EXPECT_LT(few.matches.size(), 12U);
+        }
+    EXPECT_EQ(found[0], found[1]);
+    EXPECT_EQ(found[0], found[2]);
+    EXPECT_EQ(found[0], found[3]);
+}
+
+/// One test that fails at the root must not hide that the rest of the pattern stands there.
+TEST(Match, ANearMissGoesOnBehindATestThatFails) {
+    const char* constants = "<float[2,1,1,1] w = {1.0, 1.0}, int64[8] p = {0,0,1,1,0,0,1,1}>";
+    RuleBuilder b("PadConv");
+    const TermId conv =
+        b.node(Op::Conv, {b.node(Op::Pad, {b.value("x"), b.value("p")}), b.constant("w")});
+    b.test(conv, "strides", "==", list({number(1), number(1)}));
+    b.test(conv, "group", "==", number(1));
+    b.define({"y"}, conv);
+    MatcherOptions options;
+    options.explain = true;
+    struct Expected {
+        const char *producer, *size;
+        uint32_t step;
+        bool isAllButOne;
+    };
+    for (const Expected& expected :
+         {Expected{"Pad(x, p)", "3,3", 1, true}, {"Relu(x)", "2,2", 0, false}}) {
+        Graph graph = graphOf(std::string("g (float[1,2,4,4] x) => (float[1,2,") + expected.size +
+                              "] y)" + constants + "{ a = " + expected.producer +
+                              " y = Conv<group = 2, strides = [2, 2]>(a, w) }");
+        const MatchResult found = matchesOf(graph, b.rule, options);
+        ASSERT_EQ(found.nearMisses.size(), 1U) << expected.producer;
+        const NearMiss& miss = found.nearMisses[0];
+        EXPECT_EQ(miss.reason.code, code::attribute);
+        EXPECT_NE(miss.reason.message.find("strides"), std::string::npos) << miss.reason.message;
+        EXPECT_EQ(miss.step, expected.step) << expected.producer;
+        EXPECT_EQ(miss.steps, 2U);
+        EXPECT_EQ(miss.isAllButOne, expected.isAllButOne) << expected.producer;
+    }
+}
+
 TEST(Match, NearMissSaysHowFarItCame) {
     Graph graph = graphOf("g (float[1,2,4,4] x, float[1,2,4,4] r) => (float[1,2,4,4] y)"
                           "<float[2,2,1,1] w = {1.0, 0.0, 0.0, 1.0}>"
@@ -316,4 +402,52 @@ TEST(Match, NearMissSaysHowFarItCame) {
     EXPECT_EQ(found.nearMisses[0].reason.code, code::otherOp);
     EXPECT_EQ(found.nearMisses[0].reason.facts[0].value, "Conv");
     EXPECT_EQ(found.nearMisses[0].reason.facts[1].value, "BatchNormalization");
+}
+
+/// What a full list has no room for is not made; the list is the same as if it were.
+TEST(Match, TheNearestMissesAreKeptWhateverCameBefore) {
+    RuleBuilder b("Chain");
+    const TermId softmax = b.node(Op::Softmax, {b.node(Op::Exp, {b.value("x")})});
+    b.test(softmax, "axis", "==", number(0));
+    const TermId sum = b.node(Op::Add, {b.node(Op::Relu, {softmax}), b.value("r")});
+    b.define({"y"}, b.node(Op::Sigmoid, {sum}));
+    std::string body, last = "x";
+    uint32_t state = 7;
+    constexpr int nodes = 1500; // several times as many as are searched at once
+    const char* const operators[] = {
+        "Sigmoid(%)",           "Add(%, r)", "Relu(%)", "Softmax<axis = 0>(%)",
+        "Softmax<axis = 1>(%)", "Exp(%)"};
+    for (int i = 0; i < nodes; ++i) {
+        state = state * 1664525U + 1013904223U;
+        // Mostly as the rule wants it, read from its end: misses of every length.
+        const uint32_t way[] = {5, 4 - (state >> 30U) % 2, 2, 1, 0};
+        const uint32_t op = (state >> 24U) % 8 == 0 ? (state >> 16U) % 6 : way[i % 5];
+        std::string text = operators[op];
+        text.replace(text.find('%'), 1, last);
+        last = i + 1 == nodes ? "y" : "v" + std::to_string(i);
+        body += last + " = " + text + " ";
+    }
+    const Graph graph = graphOf("g (float[4,4] x, float[4,4] r) => (float[4,4] y) { " + body + "}");
+    MatcherOptions options;
+    options.explain = true;
+    options.maxNearMisses = nodes;
+    const std::vector<NearMiss> all = matchesOf(graph, b.rule, options).nearMisses;
+    std::set<uint32_t> steps;
+    for (const NearMiss& miss : all)
+        steps.insert(miss.step);
+    EXPECT_GE(steps.size(), 4U);
+    for (size_t most : {1, 5, 20, 60}) {
+        options.maxNearMisses = most;
+        const std::vector<NearMiss> some = matchesOf(graph, b.rule, options).nearMisses;
+        ASSERT_EQ(some.size(), most);
+        for (size_t i = 0; i < most; ++i) {
+            EXPECT_EQ(some[i].anchor, all[i].anchor);
+            EXPECT_EQ(some[i].node, all[i].node);
+            EXPECT_EQ(some[i].step, all[i].step);
+            EXPECT_EQ(some[i].isAllButOne, all[i].isAllButOne);
+            EXPECT_EQ(some[i].reason.text(), all[i].reason.text());
+            EXPECT_EQ(some[i].reason.flip, all[i].reason.flip);
+            EXPECT_EQ(some[i].bound, all[i].bound);
+        }
+    }
 }

@@ -235,6 +235,24 @@ TEST(SmallIntegers, QuantizeSaturatesAndCastCuts) {
     }
 }
 
+TEST(SmallTypes, ScalesArePowersOfTwoRoundedUp) {
+    constexpr DType scale = DType::Float8E8M0;
+    for (int code = 0; code < 255; ++code) {
+        const float value = float8ToFloat(scale, static_cast<uint8_t>(code));
+        EXPECT_EQ(value, std::ldexp(1.0F, code - 127));
+        EXPECT_EQ(floatToFloat8(scale, value), code);
+        if (code < 254) {
+            EXPECT_EQ(floatToFloat8(scale, value * 1.5F), code + 1) << value;
+        }
+    }
+    EXPECT_TRUE(std::isnan(float8ToFloat(scale, 255)));
+    EXPECT_EQ(floatToFloat8(scale, 0), 0);
+    EXPECT_EQ(floatToFloat8(scale, 3e38F), 254);
+    EXPECT_EQ(floatToFloat8(scale, 3e38F, false), 255);
+    EXPECT_EQ(floatToFloat8(scale, INFINITY), 255);
+    EXPECT_EQ(floatToFloat8(scale, NAN), 255);
+}
+
 TEST(SmallTypes, FilesPackThemFromTheLowBitsOn) {
     const std::string path =
         (std::filesystem::path(testing::TempDir()) / "small_types.onnx").string();

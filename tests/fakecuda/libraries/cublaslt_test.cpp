@@ -74,6 +74,39 @@ TEST_F(CublasLt, BatchesByStride) {
     expectAllRight("(float[3,5,8] a, float[3,8,6] b) => (float[3,5,6] y) { y = MatMul(a, b) }");
 }
 
+TEST_F(CublasLt, BytesAreSummedExactly) {
+    std::map<std::string, Tensor> weight = {{"w", Tensor(DType::Int8, {16, 8})}};
+    for (int64_t i = 0; i < 128; ++i)
+        weight.at("w").setInt(i, i * 37 % 255 - 127);
+    auto made = caseOf("(int8[5,16] x, int8[16,8] w) => (int32[5,8] y) { y = MatMulInteger(x, w) }",
+                       weight);
+    made->request.allowed = NumericClass::Exact;
+    const SourceRun got = runAll(*made, 0);
+    EXPECT_EQ(got.ran.size(), 3U) << got.text();
+    for (const TacticFacts& facts : got.facts)
+        EXPECT_EQ(facts.numeric, NumericClass::Exact);
+    // The library wants steps of four; what it refuses is said with its words.
+    const SourceRun odd =
+        runAll(*caseOf("(int8[5,18] x, int8[18,8] w) => (int32[5,8] y) { y = MatMulInteger(x, w) }",
+                       {{"w", Tensor(DType::Int8, {18, 8})}}));
+    EXPECT_TRUE(odd.ran.empty());
+    ASSERT_EQ(odd.refused.size(), 1U) << odd.text();
+    EXPECT_EQ(odd.refused[0].code, "support");
+}
+
+TEST_F(CublasLt, AConvolutionOfSinglePositions) {
+    LibraryCase made(
+        "(float16[2,8,3,4] x, float16[6,8,1,1] w, float16[6] b, float16[2,6,3,4] r) "
+        "=> (float16[2,6,3,4] y) { c = Conv(x, w, b) u = Add(c, r) y = Relu(u) }",
+        {{"w", weightsOf({6, 8, 1, 1}, DType::Float16)}, {"b", weightsOf({6}, DType::Float16, 3)}},
+        true);
+    made.request.workspaceLimit = 1 << 20;
+    made.request.allowed = NumericClass::Reassociated;
+    const SourceRun got = runAll(made, 2e-3);
+    EXPECT_EQ(got.ran.size(), 3U) << got.text();
+    EXPECT_TRUE(got.failed.empty()) << got.text();
+}
+
 TEST_F(CublasLt, GeluIsTheTanhForm) {
     expectAllRight("(float16[5,8] x, float16[8,6] w, float16[6] b) => (float16[5,6] y) "
                    "{ t = MatMul(x, w) u = Add(t, b) y = Gelu<approximate=\"tanh\">(u) }",

@@ -18,9 +18,26 @@ int bad(const std::string& words) {
 }
 
 bool isElement(int type) {
-    return type == static_cast<int>(dnn::DataType::CUDNN_DATA_FLOAT) ||
-           type == static_cast<int>(dnn::DataType::CUDNN_DATA_HALF) ||
-           type == static_cast<int>(dnn::DataType::CUDNN_DATA_BFLOAT16);
+    for (dnn::DataType known : {dnn::DataType::CUDNN_DATA_FLOAT, dnn::DataType::CUDNN_DATA_HALF,
+                                dnn::DataType::CUDNN_DATA_BFLOAT16, dnn::DataType::CUDNN_DATA_INT8,
+                                dnn::DataType::CUDNN_DATA_UINT8, dnn::DataType::CUDNN_DATA_INT32})
+        if (type == static_cast<int>(known))
+            return true;
+    return false;
+}
+
+/// Factors of floats are summed as floats, signed bytes in 32 bits.
+int checkSums(const Object& op, Attribute left, Attribute right, const Object& descriptor,
+              Attribute compute) {
+    const Element a = tensorOf(*op.reference(left)).layout.type;
+    const int type = descriptor.one<int>(compute, -1);
+    if (a != tensorOf(*op.reference(right)).layout.type)
+        return bad("factors of two types");
+    if (a == Element::UInt8 || a == Element::Int32)
+        return refuse(DnnNotSupported, "factors of this type");
+    return (a == Element::Int8) == (type == static_cast<int>(dnn::DataType::CUDNN_DATA_INT32))
+               ? int{DnnSuccess}
+               : bad("the type of the sums");
 }
 
 Numbers dimsOf(const Object& operation, Attribute attribute) {
@@ -68,7 +85,9 @@ int checkConvolution(const Object& x) {
                 return bad("a stride or dilation below one");
     if (dims < 2 || dims > 3)
         return refuse(DnnNotSupported, "spatial dimensions");
-    return floatMath(x, Attribute::CUDNN_ATTR_CONVOLUTION_COMP_TYPE)
+    const int type = x.one<int>(Attribute::CUDNN_ATTR_CONVOLUTION_COMP_TYPE, -1);
+    return type == static_cast<int>(dnn::DataType::CUDNN_DATA_FLOAT) ||
+                   type == static_cast<int>(dnn::DataType::CUDNN_DATA_INT32)
                ? int{DnnSuccess}
                : bad("the convolution's type");
 }
@@ -95,7 +114,9 @@ int checkConvolutionForward(const Object& op) {
     if (op.one<float>(Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 0) != 1 ||
         op.one<float>(Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 1) != 0)
         return refuse(DnnNotSupported, "alpha and beta");
-    return DnnSuccess;
+    return checkSums(op, Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+                     Attribute::CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, conv,
+                     Attribute::CUDNN_ATTR_CONVOLUTION_COMP_TYPE);
 }
 
 bool takesTwo(int mode) {
@@ -143,10 +164,10 @@ int checkMatMul(const Object& op) {
             return bad("batches of a matrix product");
     if (a[m] != c[m] || b[n] != c[n] || a[n] != b[m])
         return bad("extents of a matrix product");
-    return floatMath(*op.reference(Attribute::CUDNN_ATTR_OPERATION_MATMUL_DESC),
-                     Attribute::CUDNN_ATTR_MATMUL_COMP_TYPE)
-               ? int{DnnSuccess}
-               : bad("the type of a matrix product");
+    return checkSums(op, Attribute::CUDNN_ATTR_OPERATION_MATMUL_ADESC,
+                     Attribute::CUDNN_ATTR_OPERATION_MATMUL_BDESC,
+                     *op.reference(Attribute::CUDNN_ATTR_OPERATION_MATMUL_DESC),
+                     Attribute::CUDNN_ATTR_MATMUL_COMP_TYPE);
 }
 
 int checkReduction(const Object& op) {
@@ -185,6 +206,28 @@ bool same(const GraphTensor& a, const GraphTensor& b) {
            a.byValue == b.byValue;
 }
 
+/// Whether tensors lead from the first operation to all others.
+bool isConnected(const PlannedGraph& graph) {
+    std::set<int64_t> reached;
+    std::vector<bool> seen(graph.operations.size(), false);
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (size_t i = 0; i < seen.size(); ++i) {
+            const GraphOperation& operation = graph.operations[i];
+            const bool touches =
+                i == 0 || reached.count(operation.output) != 0 ||
+                std::any_of(operation.inputs.begin(), operation.inputs.end(),
+                            [&](int64_t input) { return reached.count(input) != 0; });
+            if (seen[i] || !touches)
+                continue;
+            seen[i] = grows = true;
+            reached.insert(operation.output);
+            reached.insert(operation.inputs.begin(), operation.inputs.end());
+        }
+    }
+    return std::all_of(seen.begin(), seen.end(), [](bool x) { return x; });
+}
+
 /// Operations in order with their tensors by unique id; each is read after it is written.
 int checkGraph(Object& graph) {
     auto out = std::make_shared<PlannedGraph>();
@@ -218,15 +261,13 @@ int checkGraph(Object& graph) {
         if (!id || !written.insert(*id).second || read.count(*id) != 0)
             return bad("a tensor is written twice, or after it was read");
         operation.output = *id;
-        if (!out->operations.empty() &&
-            std::none_of(operation.inputs.begin(), operation.inputs.end(),
-                         [&](int64_t input) { return written.count(input) != 0; }))
-            return bad("the graph is not connected");
         out->operations.push_back(std::move(operation));
     }
     for (const auto& [id, tensor] : out->tensors)
         if (tensor.isVirtual && read.count(id) == 0)
             return bad("a virtual tensor that nothing reads");
+    if (!isConnected(*out))
+        return bad("the graph is not connected");
     graph.graph = std::move(out);
     return DnnSuccess;
 }
@@ -257,9 +298,21 @@ int checkHeuristics(Object& object) {
 } // namespace
 
 Element elementOf(int type) {
-    return type == static_cast<int>(dnn::DataType::CUDNN_DATA_HALF)       ? Element::Float16
-           : type == static_cast<int>(dnn::DataType::CUDNN_DATA_BFLOAT16) ? Element::BFloat16
-                                                                          : Element::Float32;
+    switch (static_cast<dnn::DataType>(type)) {
+    case dnn::DataType::CUDNN_DATA_HALF:
+        return Element::Float16;
+    case dnn::DataType::CUDNN_DATA_BFLOAT16:
+        return Element::BFloat16;
+    case dnn::DataType::CUDNN_DATA_INT8:
+        return Element::Int8;
+    case dnn::DataType::CUDNN_DATA_UINT8:
+        return Element::UInt8;
+    case dnn::DataType::CUDNN_DATA_INT32:
+        return Element::Int32;
+    case dnn::DataType::CUDNN_DATA_FLOAT:
+        break;
+    }
+    return Element::Float32;
 }
 
 GraphTensor tensorOf(const Object& x) {

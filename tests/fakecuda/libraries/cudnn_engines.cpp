@@ -23,7 +23,11 @@ const GraphTensor& tensorAt(const PlannedGraph& graph, size_t operation, size_t 
 }
 
 bool isHalf(const GraphTensor& tensor) {
-    return tensor.layout.type != Element::Float32;
+    return tensor.layout.type == Element::Float16 || tensor.layout.type == Element::BFloat16;
+}
+
+bool isByte(const GraphTensor& tensor) {
+    return tensor.layout.type == Element::Int8;
 }
 
 bool channelsLast(const PlannedGraph& graph) {
@@ -62,7 +66,7 @@ bool isProduct(const PlannedGraph& graph) {
 
 /// A convolution, a bias of its operands' type, a plain ReLU.
 bool comesCompiled(const PlannedGraph& graph) {
-    if (!isConvolution(graph) || graph.operations.size() > 3)
+    if (!isConvolution(graph) || graph.operations.size() > 3 || isByte(tensorAt(graph, 0, 0)))
         return false;
     if (graph.operations.size() > 1 &&
         (modeAt(graph, 1) != static_cast<int>(dnn::Pointwise::CUDNN_POINTWISE_ADD) ||
@@ -76,11 +80,14 @@ bool comesCompiled(const PlannedGraph& graph) {
 bool compiles(const PlannedGraph& graph) {
     if (isConvolution(graph) && !channelsLast(graph))
         return refuse(0, "layout"), false;
+    if (isConvolution(graph) && isByte(tensorAt(graph, 0, 0)) &&
+        tensorAt(graph, 0, 1).layout.extents[1] == 1)
+        return refuse(0, "bytes with a channel a group"), false;
     return isConvolution(graph) || isProduct(graph);
 }
 
 bool isWinograd(const PlannedGraph& graph) {
-    if (!isConvolution(graph) || graph.operations.size() > 1)
+    if (!isConvolution(graph) || graph.operations.size() > 1 || isByte(tensorAt(graph, 0, 0)))
         return false;
     const Numbers& w = tensorAt(graph, 0, 1).layout.extents;
     return w.size() == 4 && w[2] == 3 && w[3] == 3;

@@ -142,6 +142,45 @@ TEST_F(Cudnn, WhereTheFirstListIsShortTheOtherOneFillsItUp) {
         << got.text();
 }
 
+/// DequantizeLinear of both factors, the convolution, a stored residual, ReLU, QuantizeLinear.
+std::string quantisedConv(const std::string& weight, const std::string& attributes) {
+    return "(int8[2,8,9,8] x, int8[" + weight +
+           "] w, float[8] ws, uint8[2,8,9,8] r, float[8] b) => (int8[2,8,9,8] y) "
+           "<float xs = {0.02}, float rs = {0.03}, uint8 rz = {110}, float ys = {0.05}, int8 yz = "
+           "{-9}> { dx = DequantizeLinear(x, xs) dw = DequantizeLinear<axis=0>(w, ws) "
+           "c = Conv<" +
+           attributes +
+           ">(dx, dw, b) dr = DequantizeLinear(r, rs, rz) s = Add(c, dr) u = Relu(s) "
+           "y = QuantizeLinear(u, ys, yz) }";
+}
+
+TEST_F(Cudnn, QuantisedConvolutionsSumBytesAndRoundTheirResultThemselves) {
+    expectRuns(quantisedConv("8,8,3,3", "kernel_shape=[3,3],pads=[1,1,1,1]"),
+               {{"w", bytesOf({8, 8, 3, 3})},
+                {"ws", stepsOf(8)},
+                {"b", weightsOf({8}, DType::Float32, 7)}},
+               "cudnn e10", 0);
+    expectRuns("(int8[2,8,7,6] x, int8[12,8,3,3] w) => (int32[2,12,7,6] y) "
+               "{ y = ConvInteger<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) }",
+               {{"w", bytesOf({12, 8, 3, 3})}}, "cudnn e10", 0);
+    expectRuns("(int8[5,8] x, int8[8,6] w, float[6] ws, float[6] b) => (float[5,6] y) "
+               "<float xs = {0.02}> { dx = DequantizeLinear(x, xs) "
+               "dw = DequantizeLinear<axis=1>(w, ws) t = MatMul(dx, dw) u = Add(t, b) "
+               "y = Gelu(u) }",
+               {{"w", bytesOf({8, 6})}, {"ws", stepsOf(6)}, {"b", weightsOf({6})}}, "cudnn e10");
+}
+
+TEST_F(Cudnn, BytesWithAChannelAGroupHaveNoEngine) {
+    const SourceRun got =
+        runAll(*caseOf(quantisedConv("8,1,3,3", "kernel_shape=[3,3],pads=[1,1,1,1],group=8"),
+                       {{"w", bytesOf({8, 1, 3, 3})},
+                        {"ws", stepsOf(8)},
+                        {"b", weightsOf({8}, DType::Float32, 7)}}));
+    EXPECT_TRUE(got.ran.empty()) << got.text();
+    ASSERT_EQ(got.refused.size(), 1U);
+    EXPECT_EQ(got.refused[0].code, "support");
+}
+
 TEST_F(Cudnn, Attention) {
     for (const char* type : {"float16", "bfloat16"})
         expectRuns(typed(attention, type), {}, "cudnn e5",

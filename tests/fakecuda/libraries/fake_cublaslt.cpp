@@ -91,7 +91,9 @@ struct LayoutObject : Attributes {
 std::optional<Element> elementOf(int type) {
     for (auto [code, element] : {std::pair{lt::DataType::CUDA_R_32F, Element::Float32},
                                  std::pair{lt::DataType::CUDA_R_16F, Element::Float16},
-                                 std::pair{lt::DataType::CUDA_R_16BF, Element::BFloat16}})
+                                 std::pair{lt::DataType::CUDA_R_16BF, Element::BFloat16},
+                                 std::pair{lt::DataType::CUDA_R_8I, Element::Int8},
+                                 std::pair{lt::DataType::CUDA_R_32I, Element::Int32}})
         if (number(code) == type)
             return element;
     return std::nullopt;
@@ -136,9 +138,17 @@ std::optional<Problem> problemOf(const OperationObject* op, const LayoutObject* 
                       side(*b, out.transposeB) == std::pair{out.k, out.n} && c->rows == out.m &&
                       c->cols == out.n && a->batch() == out.batch && b->batch() == out.batch &&
                       c->batch() == out.batch;
-    // The table of types: A and B equal; C and D equal, and float32 or A's.
+    // The table of types: A and B equal; C and D equal, and float32 or A's. Bytes are summed in 32
+    // bits, A turned and B not, all in steps of four, and nothing is done with the sums.
+    const bool bytes = op->compute == number(lt::Compute::CUBLAS_COMPUTE_32I);
+    const int float32 = number(lt::DataType::CUDA_R_32F), sums = number(lt::DataType::CUDA_R_32I);
     const bool types = a->type == b->type && c->type == d->type &&
-                       (d->type == a->type || d->type == number(lt::DataType::CUDA_R_32F));
+                       (bytes ? a->type == number(lt::DataType::CUDA_R_8I) && d->type == sums
+                              : a->type != number(lt::DataType::CUDA_R_8I) && a->type != sums &&
+                                    (d->type == a->type || d->type == float32));
+    if (bytes && (!out.transposeA || out.transposeB || out.epilogue != 1 || out.m % 4 != 0 ||
+                  out.k % 4 != 0 || a->leading % 4 != 0 || b->leading % 4 != 0))
+        return std::nullopt;
     const bool tf32 = op->compute == number(lt::Compute::CUBLAS_COMPUTE_32F_FAST_TF32);
     constexpr uint32_t known[] = {1, 2, 4, 6, 32, 36};
     const bool epilogue =
@@ -294,9 +304,11 @@ int cublasLtDestroy(Session* session) {
 
 int cublasLtMatmulDescCreate(OperationObject** out, int compute, int scale) {
     FAKE_CALL("cublasLtMatmulDescCreate", Nothing);
-    const bool known = compute == number(lt::Compute::CUBLAS_COMPUTE_32F) ||
-                       compute == number(lt::Compute::CUBLAS_COMPUTE_32F_FAST_TF32);
-    if (!known || scale != number(lt::DataType::CUDA_R_32F))
+    const bool floats = compute == number(lt::Compute::CUBLAS_COMPUTE_32F) ||
+                        compute == number(lt::Compute::CUBLAS_COMPUTE_32F_FAST_TF32);
+    const bool bytes = compute == number(lt::Compute::CUBLAS_COMPUTE_32I);
+    if (!(floats && scale == number(lt::DataType::CUDA_R_32F)) &&
+        !(bytes && scale == number(lt::DataType::CUDA_R_32I)))
         return Invalid;
     *out = new OperationObject;
     (*out)->compute = compute;
@@ -452,8 +464,16 @@ int cublasLtMatmul(Session* session, OperationObject* op, const void* alpha, con
         op->value<const void*>(Operation::CUBLASLT_MATMUL_DESC_BIAS_POINTER, nullptr),
         workspace};
     float scale = 0, old = 0;
-    std::memcpy(&scale, alpha, sizeof scale);
-    std::memcpy(&old, beta, sizeof old);
+    if (op->compute == number(lt::Compute::CUBLAS_COMPUTE_32I)) {
+        int32_t whole[2];
+        std::memcpy(&whole[0], alpha, sizeof whole[0]);
+        std::memcpy(&whole[1], beta, sizeof whole[1]);
+        scale = static_cast<float>(whole[0]);
+        old = static_cast<float>(whole[1]);
+    } else {
+        std::memcpy(&scale, alpha, sizeof scale);
+        std::memcpy(&old, beta, sizeof old);
+    }
     const bool ofThis = state.problem == hashOf(*problem) && workspaceBytes >= state.workspace;
     if (!ofThis || !placed(*problem, at, old, state) || (c == d && !(*layoutC == *layoutD)))
         return Invalid;

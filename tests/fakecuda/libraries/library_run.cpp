@@ -25,7 +25,8 @@ struct Operands {
     static Tensor flat(const OperandLayout& layout, const std::vector<double>& values) {
         Tensor out(layout.dtype, {static_cast<int64_t>(values.size())});
         for (size_t i = 0; i < values.size(); ++i)
-            out.set(static_cast<int64_t>(i), values[i]);
+            out.set(static_cast<int64_t>(i), // what is not written yet is no integer
+                    isFloat(layout.dtype) || std::isfinite(values[i]) ? values[i] : 0);
         return out;
     }
 

@@ -35,7 +35,9 @@ template <typename T> void poke(void* to, T value) {
 } // namespace
 
 size_t sizeOf(Element type) {
-    return type == Element::Float32 ? 4 : 2;
+    if (type == Element::Int8 || type == Element::UInt8)
+        return 1;
+    return type == Element::Float32 || type == Element::Int32 ? 4 : 2;
 }
 
 double load(const void* from, Element type) {
@@ -46,6 +48,12 @@ double load(const void* from, Element type) {
         return static_cast<double>(peek<_Float16>(from));
     case Element::BFloat16:
         return fromBFloat16(peek<uint16_t>(from));
+    case Element::Int8:
+        return peek<int8_t>(from);
+    case Element::UInt8:
+        return peek<uint8_t>(from);
+    case Element::Int32:
+        return peek<int32_t>(from);
     }
     return 0;
 }
@@ -58,6 +66,12 @@ void store(void* to, Element type, double value) {
         return poke(to, static_cast<_Float16>(static_cast<float>(value)));
     case Element::BFloat16:
         return poke(to, toBFloat16(static_cast<float>(value)));
+    case Element::Int8:
+        return poke(to, static_cast<int8_t>(value));
+    case Element::UInt8:
+        return poke(to, static_cast<uint8_t>(value));
+    case Element::Int32:
+        return poke(to, static_cast<int32_t>(value));
     }
 }
 

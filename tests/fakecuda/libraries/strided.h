@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of the stand-in libraries: three float types in the memory of the stand-in driver, and
-// strided tensors of them.
+// Elements of the stand-in libraries: three float and three integer types in the memory of the
+// stand-in driver, and strided tensors of them.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,12 @@
 
 namespace fakelibs {
 
-enum class Element : uint8_t { Float32, Float16, BFloat16 };
+enum class Element : uint8_t { Float32, Float16, BFloat16, Int8, UInt8, Int32 };
 
 size_t sizeOf(Element type);
 double load(const void* from, Element type);
-/// Rounds to nearest, ties to even.
+/// Rounds to nearest, ties to even; to integers it cuts, so that what was not rounded before is
+/// wrong.
 void store(void* to, Element type, double value);
 double rounded(Element type, double value);
 

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be exported: titles, the sizes of pictures, a picture on the clipboard.
+#include "app/studio/exports/export_dialog.h"
+#include "app/studio/exports/picture_dialog.h"
+#include "app/studio/shell/main_window.h"
+#include "tests/studio/sample.h"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QPushButton>
+
+using namespace fuselage;
+using namespace fuselage::studio;
+using namespace fuselage::studio::testing;
+
+class ExportTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void titlesAreWhatAPersonWouldSay() {
+        ExportDialog dialog({{"matches", "Matches"}}, {}, nullptr);
+        auto* list = dialog.findChild<QListWidget*>();
+        QSet<QString> titles;
+        for (int row = 0; row < list->count(); ++row) {
+            const QString title = list->item(row)->text();
+            list->setCurrentRow(row);
+            QVERIFY2(title[0].isUpper(), qPrintable(title));
+            QVERIFY2(title.endsWith(" (" + dialog.choice().ending + ")") ||
+                         !dialog.choice().panel.isEmpty(),
+                     qPrintable(title));
+            QVERIFY2(!titles.contains(title), qPrintable(title));
+            titles.insert(title);
+        }
+        for (const char* wanted : {"Report (.html)", "Trace for chrome://tracing (.trace.json)",
+                                   "Table Matches as shown (.csv)"})
+            QVERIFY2(titles.contains(wanted), wanted);
+    }
+
+    void aPictureOfTheListIsNoLargerThanOneOfTheForm() {
+        for (const QSizeF& size :
+             {QSizeF(4444, 8000), QSizeF(20'000, 20'000), QSizeF(50, 90'000)}) {
+            const double scale = mostPictureScale(size);
+            const QSizeF pixels = size * scale;
+            QVERIFY(pixels.width() * pixels.height() <= 120e6 * 1.001);
+            QVERIFY(std::max(pixels.width(), pixels.height()) <= 16'000 * 1.001);
+        }
+        scene::Scene scene;
+        scene.rect = {0, 0, 40'000, 60};
+        scene::Box box;
+        box.rect = {10, 10, 100, 40};
+        scene.boxes.push_back(box);
+        const Drawing drawing(scene);
+        const QImage image = pictureOf(drawing, scene::Before, {}, QPalette(), 2);
+        QCOMPARE(image.width(), 16'000);
+        PictureChoice choice;
+        QCOMPARE(mostScale(choice, drawing), 16'000 / 40'040.0);
+    }
+
+    void aPictureGoesToTheClipboardAsItWouldToAFile() {
+        QTemporaryDir folder;
+        QSettings settings(folder.filePath("a.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.canvases().setDot({}, false);
+        window.resize(1200, 800);
+        window.show();
+        window.openFiles({writeZooModel(folder, "resnet18")});
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY(!window.canvases().drawing());
+        QGuiApplication::clipboard()->clear();
+        window.commands().find("file.exportPicture")->trigger();
+        auto* form = window.findChild<PictureDialog*>();
+        QVERIFY(form);
+        auto* copy = form->findChild<QPushButton*>("copyPicture");
+        form->findChild<QDoubleSpinBox*>()->setValue(1.5);
+        const QSize size =
+            sizeOf(form->choice(), *window.canvases().canvas(scene::Before).drawing());
+        QSignalSpy copied(&window.exporter(), &Exporter::copied);
+        copy->click();
+        QVERIFY(copied.wait(30'000));
+        QVERIFY(form->isVisible()); // for the next one
+        QCOMPARE(QGuiApplication::clipboard()->image().size(), size);
+        form->findChildren<QComboBox*>()[1]->setCurrentIndex(1); // the whole graph
+        form->findChild<QDoubleSpinBox*>()->setValue(16);
+        QVERIFY(!copy->isEnabled()); // too large
+    }
+};
+
+QTEST_MAIN(ExportTest)
+#include "export_test.moc"
