@@ -21,12 +21,10 @@ std::string_view readAs(const std::string& type) {
     return type == "sparse_tensor" ? "tensor" : type == "type" ? "string" : std::string_view(type);
 }
 
-bool fits(const AttributeValue& value, std::string_view type) {
-    if (type == kindName(value))
-        return true;
-    // An empty list says nothing about its element type.
+/// An empty list says nothing about its element type.
+bool isEmptyList(const AttributeValue& value) {
     const auto* ints = std::get_if<std::vector<int64_t>>(&value);
-    return ints && ints->empty() && type.ends_with('s');
+    return ints && ints->empty();
 }
 
 Failure arity(const NodeSpec& spec, const std::string& where, const char* what, size_t found,
@@ -40,27 +38,35 @@ Failure arity(const NodeSpec& spec, const std::string& where, const char* what, 
         "check the node against its operator's definition");
 }
 
-Result<void> checkKind(const NodeSpec& spec, std::string_view name, std::string_view type,
-                       const std::string& where) {
-    const AttributeValue* value = spec.attributes.find(name);
-    if (!value || fits(*value, type))
+Result<void> checkAttribute(const NodeSpec& spec, const AttributeSchema& schema,
+                            const std::string& where) {
+    const AttributeValue* value = spec.attributes.find(schema.name);
+    if (!value || (isEmptyList(*value) && schema.type.ends_with('s')))
         return {};
-    return failure("load.attribute",
-                   fmt::format("attribute `{}` of {} is of kind {}, expected {}", name,
-                               nameOf(spec.op), kindName(*value), type),
-                   where, "change the attribute's kind");
+    return checkKind(nameOf(spec.op), schema, kindName(*value), where);
 }
 
 } // namespace
 
+Result<void> checkKind(std::string_view op, const AttributeSchema& schema, std::string_view found,
+                       const std::string& where) {
+    const std::string_view wanted = readAs(schema.type);
+    if (found == wanted)
+        return {};
+    return failure("load.attribute",
+                   fmt::format("attribute `{}` of {} is of kind {}, expected {}", schema.name, op,
+                               found, wanted),
+                   where, "change the attribute's kind");
+}
+
 Result<void> checkKinds(const NodeSpec& spec, const OpSchema* published, const std::string& where) {
     if (published)
         for (const AttributeSchema& schema : published->attributes)
-            if (auto ok = checkKind(spec, schema.name, readAs(schema.type), where); !ok)
+            if (auto ok = checkAttribute(spec, schema, where); !ok)
                 return ok;
     for (const AttributeSchema& schema : attributesOf(spec.op))
         if (!published || !published->attribute(schema.name))
-            if (auto ok = checkKind(spec, schema.name, schema.type, where); !ok)
+            if (auto ok = checkAttribute(spec, schema, where); !ok)
                 return ok;
     return {};
 }
@@ -90,7 +96,7 @@ Result<void> checkNode(NodeSpec& spec, const std::string& where) {
             return failure("load.attribute",
                            fmt::format("{} needs the attribute `{}`", nameOf(spec.op), schema.name),
                            where, "set the attribute");
-        if (auto ok = checkKind(spec, schema.name, schema.type, where); !ok)
+        if (auto ok = checkAttribute(spec, schema, where); !ok)
             return ok;
     }
     return {};

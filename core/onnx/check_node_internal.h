@@ -8,12 +8,18 @@
 #include "core/support/result.h"
 
 #include <string>
+#include <string_view>
 
 namespace fuselage::model_io {
 
 /// load.arity or load.attribute when the node does not fit its operator. Inputs that the operator
 /// declares optional may be missing; the node has a slot for each that its row counts.
 Result<void> checkNode(NodeSpec& spec, const std::string& where);
+
+/// load.attribute when an attribute of `op` is of kind `found`, spelt as schemas spell kinds, and
+/// its schema says another.
+Result<void> checkKind(std::string_view op, const AttributeSchema& schema, std::string_view found,
+                       const std::string& where);
 
 /// load.attribute when an attribute is not of the kind that is published (null: nothing is), or
 /// else that the row says.

@@ -33,6 +33,9 @@ Result<Tensor> tensorFrom(::onnx::SparseTensorProto& proto, ExternalData& extern
 /// With raw_data, or string_data for strings.
 void tensorTo(const Tensor& tensor, ::onnx::TensorProto& proto);
 
+/// The declared kind; files of early versions leave it out, then the field that is set decides.
+::onnx::AttributeProto::AttributeType kindOf(const ::onnx::AttributeProto& proto);
+
 /// What an initializer without its data file is in a Graph: a node with the entries of the file's
 /// external data as attributes.
 constexpr const char* absentDomain = "fuselage";

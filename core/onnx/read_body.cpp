@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of operators that have a body in resources/operators/bodies.txt: read as functions.
+#include "core/onnx/check_node_internal.h"
 #include "core/onnx/normalise_internal.h"
 #include "core/onnx/operator_body_internal.h"
 #include "core/onnx/reader_internal.h"
@@ -10,6 +11,8 @@
 #include <fmt/format.h>
 #include <onnx/defs/parser.h>
 
+#include <algorithm>
+#include <cctype>
 #include <exception>
 
 namespace fuselage::model_io {
@@ -30,6 +33,24 @@ CallAttribute callAttribute(const AttributeProto& proto) {
     if (proto.floats_size() != 0)
         return std::vector<double>(proto.floats().begin(), proto.floats().end());
     return {};
+}
+
+/// As schemas spell kinds.
+std::string kindName(const AttributeProto& proto) {
+    std::string name = AttributeProto::AttributeType_Name(kindOf(proto));
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](unsigned char c) { return std::tolower(c); });
+    return name;
+}
+
+/// What is wrong with an attribute is said of the node, not of its body.
+Result<void> checkAttribute(const OpSchema* published, const ::onnx::NodeProto& node,
+                            const std::string& name, const AttributeProto& value) {
+    const AttributeSchema* schema = published ? published->attribute(name) : nullptr;
+    const bool isEmptyList = kindOf(value) == AttributeProto::INTS && value.ints_size() == 0;
+    if (!schema || (isEmptyList && schema->type.ends_with('s')))
+        return {};
+    return checkKind(node.op_type(), *schema, kindName(value), nodeLabel(node));
 }
 
 /// Says what the operator does anyway.
@@ -97,6 +118,8 @@ Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Sc
                 continue;
             proto = bound->second.proto;
         }
+        if (auto ok = checkAttribute(published, node, attribute.name(), *proto); !ok)
+            return failure(ok.error());
         CallAttribute value = callAttribute(*proto);
         if (body->attributes.contains(attribute.name()) ||
             !isDefault(published, attribute.name(), value))

@@ -16,27 +16,6 @@ namespace {
 
 using ::onnx::AttributeProto;
 
-/// The declared kind; files of early versions leave it out, then the field that is set decides.
-AttributeProto::AttributeType kindOf(const AttributeProto& proto) {
-    if (proto.type() != AttributeProto::UNDEFINED)
-        return proto.type();
-    if (proto.has_f())
-        return AttributeProto::FLOAT;
-    if (proto.has_i())
-        return AttributeProto::INT;
-    if (proto.has_s())
-        return AttributeProto::STRING;
-    if (proto.has_t())
-        return AttributeProto::TENSOR;
-    if (proto.has_g())
-        return AttributeProto::GRAPH;
-    if (proto.floats_size() != 0)
-        return AttributeProto::FLOATS;
-    if (proto.ints_size() != 0)
-        return AttributeProto::INTS;
-    return proto.strings_size() != 0 ? AttributeProto::STRINGS : AttributeProto::UNDEFINED;
-}
-
 std::string normalisedDomain(const std::string& domain) {
     return domain == "ai.onnx" ? std::string() : domain;
 }

@@ -151,4 +151,25 @@ void typeTo(const Type& type, ::onnx::TypeProto& proto) {
     }
 }
 
+::onnx::AttributeProto::AttributeType kindOf(const ::onnx::AttributeProto& proto) {
+    using ::onnx::AttributeProto;
+    if (proto.type() != AttributeProto::UNDEFINED)
+        return proto.type();
+    if (proto.has_f())
+        return AttributeProto::FLOAT;
+    if (proto.has_i())
+        return AttributeProto::INT;
+    if (proto.has_s())
+        return AttributeProto::STRING;
+    if (proto.has_t())
+        return AttributeProto::TENSOR;
+    if (proto.has_g())
+        return AttributeProto::GRAPH;
+    if (proto.floats_size() != 0)
+        return AttributeProto::FLOATS;
+    if (proto.ints_size() != 0)
+        return AttributeProto::INTS;
+    return proto.strings_size() != 0 ? AttributeProto::STRINGS : AttributeProto::UNDEFINED;
+}
+
 } // namespace fuselage::model_io
