@@ -6,7 +6,6 @@
 #include "core/rewrite/custom_body.h"
 #include "core/rewrite/phase_internal.h"
 #include "core/support/hash.h"
-#include "core/support/text.h"
 
 namespace fuselage {
 
@@ -52,7 +51,8 @@ private:
     }
 
     Result<void> phase(const PhaseStep& step, bool isLast) {
-        std::string key = m_memo.remembers() ? keyOf(step) : std::string();
+        std::string key =
+            m_memo.remembers() ? m_memo.keyOf(step, rulesOf(step), m_options) : std::string();
         if (const auto* known = m_memo.outcome(m_state, key)) {
             m_latest = known->graph ? known->graph : m_latest;
             m_keptNodes = known->keptNodes && (m_keptNodes || known->state != m_state);
@@ -130,22 +130,11 @@ private:
         return state;
     }
 
-    /// All that a phase depends on besides the graph and options that stay.
-    std::string keyOf(const PhaseStep& step) const {
-        std::string out;
-        appendSized(out, step.phase);
-        out += step.repeat ? '*' : ' ';
-        out += static_cast<char>(m_options.selection.value_or(step.selection));
-        out += static_cast<char>(m_options.decide);
+    std::vector<const Rule*> rulesOf(const PhaseStep& step) const {
+        std::vector<const Rule*> out;
         for (const auto& rule : m_index.rules())
             if (rule->rule().phase == step.phase)
-                out += std::to_string(m_memo.numberOf(rule->rule())) + ",";
-        for (const MatchKey& key : m_options.disabled) {
-            appendSized(out, key.rule);
-            for (const std::string& node : key.nodes)
-                appendSized(out, node);
-            out += ';';
-        }
+                out.push_back(&rule->rule());
         return out;
     }
 

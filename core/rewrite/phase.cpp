@@ -4,7 +4,6 @@
 #include "core/rewrite/phase_internal.h"
 #include "core/rewrite/points.h"
 #include "core/rewrite/state_hash.h"
-#include "core/support/text.h"
 
 #include <algorithm>
 #include <utility>
@@ -113,32 +112,15 @@ std::shared_ptr<const Graph> Phase::known() {
     return nullptr;
 }
 
-/// All that a level depends on besides the state and options that stay.
-std::string Phase::keyOf(const Rules& rules) const {
-    std::string out;
-    appendSized(out, m_step.phase);
-    out += static_cast<char>(m_options.selection.value_or(m_step.selection));
-    out += static_cast<char>(m_options.decide);
-    for (const IndexedRule* rule : rules)
-        out += std::to_string(m_memo.numberOf(rule->rule())) + ",";
-    for (const MatchKey& key : m_options.disabled) {
-        appendSized(out, key.rule);
-        for (const std::string& node : key.nodes)
-            appendSized(out, node);
-        out += ';';
-    }
-    return out;
-}
-
 /// As runLevel; what the memo knows is not done again, and its changes wait until somebody asks for
 /// the graph.
 Result<bool> Phase::level(const Rules& rules) {
     if (m_step.repeat || !m_memo.remembers())
         return runLevel(rules);
-    const std::string key = keyOf(rules);
     std::vector<const Rule*> asked;
     for (const IndexedRule* rule : rules)
         asked.push_back(&rule->rule());
+    const std::string key = m_memo.keyOf(m_step, asked, m_options);
     if (auto known = m_memo.level(m_state, key, asked))
         return takeOver(known, rules);
     const RewriteMemo::State start = m_state;

@@ -92,7 +92,6 @@ private:
     Graph& own();
     Result<bool> level(const Rules& rules);
     bool takeOver(const RewriteMemo::LevelPtr& level, const Rules& rules);
-    std::string keyOf(const Rules& rules) const;
     Result<bool> runLevel(const Rules& rules);
     void refreshFacts();
     Result<std::vector<Candidate>> findAll(const Rules& rules);

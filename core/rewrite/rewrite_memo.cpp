@@ -4,6 +4,7 @@
 #include "core/graph/text.h"
 #include "core/rewrite/match_cache.h"
 #include "core/support/hash.h"
+#include "core/support/text.h"
 
 namespace fuselage {
 
@@ -100,6 +101,24 @@ RewriteMemo::FoundPtr RewriteMemo::keep(State state, const Rule& rule, const Gra
         refused.match.rule = nullptr;
     m_found[{state, numberOf(rule)}] = found;
     return found;
+}
+
+std::string RewriteMemo::keyOf(const PhaseStep& step, const std::vector<const Rule*>& rules,
+                               const EngineOptions& options) const {
+    std::string out;
+    appendSized(out, step.phase);
+    out += step.repeat ? '*' : ' ';
+    out += static_cast<char>(options.selection.value_or(step.selection));
+    out += static_cast<char>(options.decide);
+    for (const Rule* rule : rules)
+        out += std::to_string(numberOf(*rule)) + ",";
+    for (const MatchKey& key : options.disabled) {
+        appendSized(out, key.rule);
+        for (const std::string& node : key.nodes)
+            appendSized(out, node);
+        out += ';';
+    }
+    return out;
 }
 
 const RewriteMemo::Outcome* RewriteMemo::outcome(State state, const std::string& key) {

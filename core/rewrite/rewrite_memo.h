@@ -91,12 +91,16 @@ public:
     FoundPtr found(State state, const Rule& rule);
     FoundPtr keep(State state, const Rule& rule, const Graph& graph, MatchResult result);
 
-    /// `key` says all that the phase depends on besides the state. Null when not known.
+    /// Of a phase, or of a level in one: all that its rules depend on besides the state and options
+    /// that stay.
+    std::string keyOf(const PhaseStep& step, const std::vector<const Rule*>& rules,
+                      const EngineOptions& options) const;
+
+    /// Null when not known.
     const Outcome* outcome(State state, const std::string& key);
     void keep(State state, const std::string& key, Outcome outcome);
 
-    /// `key` says all that the level depends on besides the state. Null when not known; what its
-    /// rules found stays known as well.
+    /// Null when not known; what its rules found stays known as well.
     LevelPtr level(State state, const std::string& key, const std::vector<const Rule*>& rules);
     void keep(State state, const std::string& key, LevelPtr level);
 
