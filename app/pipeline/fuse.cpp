@@ -39,17 +39,15 @@ Result<void> checkPlan(const FusePlan& plan, const RuleSet& rules, Precision pre
 }
 
 /// Rules that want every match of theirs measured go by cost where nothing can be.
-Result<GainMeasuring> measuringFor(const Prepared& prepared, const RuleLibrary& library,
-                                   const FuseOptions& options, const DeviceProfile& profile,
+Result<GainMeasuring> measuringFor(const RuleLibrary& library, const FuseOptions& options,
+                                   const MatchPlanning& planning, const DeviceProfile& profile,
                                    Progress& progress) {
     const bool asked = options.decide == Decide::Measure;
     const std::vector<Rule>& rules = library.loaded.rules.rules;
     if (!asked && std::none_of(rules.begin(), rules.end(),
                                [](const Rule& rule) { return rule.gate.measured; }))
         return GainMeasuring{};
-    auto made = gainMeasurer(
-        options.measuring, {prepared.precision.precision, options.strict, numericClasses(library)},
-        profile, progress);
+    auto made = gainMeasurer(options.measuring, planning, profile, progress);
     if (made)
         return GainMeasuring{std::move(*made), asked};
     if (asked)
@@ -84,11 +82,13 @@ Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
         options.device ? Result<DeviceProfile>(*options.device) : deviceProfile(options.profile);
     if (!profile)
         return failure(profile.error());
-    auto measuring = measuringFor(prepared, library, options, *profile, progress);
+    const MatchPlanning planning{prepared.precision.precision, options.strict,
+                                 numericClasses(library)};
+    auto measuring = measuringFor(library, options, planning, *profile, progress);
     if (!measuring)
         return failure(measuring.error());
     EngineOptions engine =
-        engineOptions(*profile, prepared.dims, std::move(*measuring), options.gains);
+        engineOptions(*profile, prepared.dims, planning, std::move(*measuring), options.gains);
     engine.decide = options.decide;
     engine.matcher.explain = options.explain;
     engine.matcher.budget = options.searchSteps;

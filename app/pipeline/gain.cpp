@@ -2,12 +2,12 @@
 #include "app/pipeline/gain.h"
 
 #include "app/pipeline/compiled.h"
+#include "app/pipeline/planned.h"
 #include "core/cost/decision.h"
 #include "core/cost/resources.h"
 #include "core/graph/subgraph.h"
 #include "core/kernel/lower_cache.h"
 #include "core/passes/passes.h"
-#include "core/plan/backend.h"
 #include "core/plan/make_plan.h"
 #include "core/rewrite/match_cache.h"
 #include "core/support/hash.h"
@@ -174,11 +174,7 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match, uint64_
 }
 
 /// What a graph costs as the planner runs it: fused nodes in one kernel or in the cheapest parts.
-Result<Cost> planned(std::shared_ptr<const Graph> graph, const DeviceProfile& profile,
-                     const Backend* backend) {
-    PlanOptions options;
-    options.profile = &profile;
-    options.backend = backend;
+Result<Cost> planned(std::shared_ptr<const Graph> graph, const PlanOptions& options) {
     Progress quiet;
     auto plan = makePlan(std::move(graph), options, quiet);
     if (!plan)
@@ -192,9 +188,9 @@ Result<Cost> planned(std::shared_ptr<const Graph> graph, const DeviceProfile& pr
     out.peak = static_cast<double>((*plan)->peakBytes);
     for (const Step& step : (*plan)->steps) {
         out.flops += static_cast<double>(workOf(step.program).flops);
-        if (profile.kind != DeviceKind::Gpu)
+        if (options.profile->kind != DeviceKind::Gpu)
             continue;
-        const KernelResources needs = predictResources(step.program, profile);
+        const KernelResources needs = predictResources(step.program, *options.profile);
         auto most = [](std::optional<double>& of, double need) {
             of = std::max(of.value_or(0), need);
         };
@@ -247,7 +243,7 @@ bool isRenaming(Op op) {
 
 /// Of one side of a rewrite, without a copy for what only has another shape at its end: as one
 /// kernel or in parts, whichever is cheaper, since fuse rules come after it.
-Result<Cost> plannedToFuse(const Graph& side, const DeviceProfile& profile) {
+Result<Cost> plannedToFuse(const Graph& side, const PlanOptions& options) {
     Graph graph = side.clone();
     for (size_t i = 0; i < graph.outputs().size(); ++i)
         for (NodeId maker = graph.producer(graph.outputs()[i]);
@@ -257,20 +253,19 @@ Result<Cost> plannedToFuse(const Graph& side, const DeviceProfile& profile) {
     graph.removeDead();
     if (graph.nodeCount() == 0)
         return Cost();
-    auto apart = planned(std::make_shared<const Graph>(graph.clone()), profile, nullptr);
+    auto apart = planned(std::make_shared<const Graph>(graph.clone()), options);
     if (!apart || graph.nodeCount() == 1)
         return apart;
-    auto whole =
-        planned(std::make_shared<const Graph>(fuseWhole(graph, "match")), profile, nullptr);
+    auto whole = planned(std::make_shared<const Graph>(fuseWhole(graph, "match")), options);
     return whole && whole->seconds < apart->seconds ? whole : apart;
 }
 
 /// A rewrite gives what is computed another name: it is refused where staying is clearly cheaper.
-Gain gainOfRewrite(const GainSides& sides, const DeviceProfile& profile) {
-    auto without = plannedToFuse(*withoutLastSplits(*sides.before), profile);
+Gain gainOfRewrite(const GainSides& sides, const PlanOptions& options) {
+    auto without = plannedToFuse(*withoutLastSplits(*sides.before), options);
     if (!without)
         return refused({without.error().code, without.error().message, {}, {}});
-    auto with = plannedToFuse(*withoutLastSplits(*sides.after), profile);
+    auto with = plannedToFuse(*withoutLastSplits(*sides.after), options);
     if (!with)
         return refused({with.error().code, with.error().message, {}, {}});
     Gain gain = difference(*without, *with);
@@ -279,11 +274,11 @@ Gain gainOfRewrite(const GainSides& sides, const DeviceProfile& profile) {
 }
 
 /// The plan of the match's nodes against that of what the rule puts in their place.
-Gain gainBetween(const GainSides& sides, const DeviceProfile& profile, const Backend* backend) {
-    auto without = planned(withoutLastSplits(*sides.before), profile, backend);
+Gain gainBetween(const GainSides& sides, const PlanOptions& options) {
+    auto without = planned(withoutLastSplits(*sides.before), options);
     if (!without)
         return refused({without.error().code, without.error().message, {}, {}});
-    auto with = planned(withoutLastSplits(*sides.after), profile, backend);
+    auto with = planned(withoutLastSplits(*sides.after), options);
     if (!with)
         return refused({with.error().code, with.error().message, {}, {}});
     Gain gain = difference(*without, *with);
@@ -315,20 +310,22 @@ enum class Timed : uint8_t { None, Close, All };
 
 /// Predicted; measured where that is asked for. Graphs of rewrites name their inputs in orders of
 /// their own, so that only fused nodes are measured.
-Gain gainOf(const Graph& graph, const Match& match, const DeviceProfile& profile,
-            const Backend* backend, const std::map<std::string, int64_t>& dims,
-            const std::optional<std::string>& key, const GainMeasurer& measurer, Timed timed) {
+Gain gainOf(const Graph& graph, const Match& match, const PlanOptions& options,
+            const std::map<std::string, int64_t>& dims, const std::optional<std::string>& key,
+            const GainMeasurer& measurer, Timed timed) {
     auto sides = sidesOf(graph, match, dims);
     if (auto* reason = std::get_if<Reason>(&sides))
         return refused(std::move(*reason));
+    PlanOptions alone = options; // steps around a match choose its layouts with it
+    alone.backend = nullptr;
     if (isPriced(*match.rule) && match.rule->isRewrite)
-        return gainOfRewrite(std::get<GainSides>(sides), profile);
+        return gainOfRewrite(std::get<GainSides>(sides), alone);
     Gain gain;
-    const bool whole = backend && isPlannedWhole(graph, match);
+    const bool whole = options.backend && isPlannedWhole(graph, match);
     if (whole)
-        gain = gainBetween(wholeSides(graph, match, dims), profile, backend);
+        gain = gainBetween(wholeSides(graph, match, dims), options);
     if (!whole || gain.refusal)
-        gain = gainBetween(std::get<GainSides>(sides), profile, nullptr);
+        gain = gainBetween(std::get<GainSides>(sides), alone);
     const bool isClose = match.nodes.size() > 1 && std::abs(gain.us) <= gain.error;
     if (timed == Timed::None || (timed == Timed::Close && !isClose) || !key ||
         match.rule->isRewrite)
@@ -349,12 +346,16 @@ Gain judged(Gain gain) {
 }
 
 GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
-                      GainMeasurer measurer, Timed timed, std::shared_ptr<KnownGains> known) {
+                      const MatchPlanning& planning, GainMeasurer measurer, Timed timed,
+                      std::shared_ptr<KnownGains> known) {
     std::shared_ptr<const Backend> backend;
     if (profile.kind == DeviceKind::Cpu)
-        backend = makeCpuBackend({.threads = 1});
+        backend = makeCpuBackend({.threads = 1, .strict = planning.strict});
+    PlanOptions options = planOptions(Form::Fused, {&profile, backend.get(), planning.precision,
+                                                    planning.strict, planning.allowed});
+    options.recompute = options.groupSmall = false;
     auto texts = std::make_shared<RuleTexts>();
-    return [&profile, backend = std::move(backend), dims = std::move(dims),
+    return [backend = std::move(backend), options = std::move(options), dims = std::move(dims),
             measurer = std::move(measurer), timed, texts,
             known](const Graph& graph, const Match& match) {
         std::optional<std::string> key = keyOf(graph, match, texts->of(*match.rule));
@@ -362,8 +363,7 @@ GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_
         if (isKept)
             if (auto found = known->find(*key); found != known->end())
                 return found->second;
-        Gain gain =
-            judged(gainOf(graph, match, profile, backend.get(), dims, key, measurer, timed));
+        Gain gain = judged(gainOf(graph, match, options, dims, key, measurer, timed));
         if (isKept && !gain.refusal) // a refusal names nodes
             known->emplace(std::move(*key), gain);
         return gain;
@@ -393,14 +393,15 @@ DeviceFigures figuresOf(const DeviceProfile& profile) {
 } // namespace
 
 EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
-                            GainMeasuring measuring, std::shared_ptr<KnownGains> known) {
+                            const MatchPlanning& planning, GainMeasuring measuring,
+                            std::shared_ptr<KnownGains> known) {
     EngineOptions out;
     if (!known)
         known = std::make_shared<KnownGains>();
     if (measuring.measurer)
-        out.measuredGain =
-            makeGain(profile, dims, measuring.measurer, Timed::All, std::make_shared<KnownGains>());
-    out.gain = makeGain(profile, std::move(dims), std::move(measuring.measurer),
+        out.measuredGain = makeGain(profile, dims, planning, measuring.measurer, Timed::All,
+                                    std::make_shared<KnownGains>());
+    out.gain = makeGain(profile, std::move(dims), planning, std::move(measuring.measurer),
                         measuring.whereClose ? Timed::Close : Timed::None, std::move(known));
     out.device = figuresOf(profile);
     return out;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/cost/cost.h"
+#include "core/plan/plan.h"
 #include "core/rewrite/engine.h"
 
 #include <functional>
@@ -37,16 +38,26 @@ struct GainMeasuring {
                              ///< rules with `gate measured`
 };
 
-/// Gains of matches that are alike, for runs with one profile, one set of sizes and one way to
-/// measure.
+/// How both forms of a match are planned: as the whole model then is.
+struct MatchPlanning {
+    Precision precision = Precision::Fp32;
+    bool strict = false;
+    std::map<std::string, NumericClass> allowed = {}; ///< by rule, see PlanRequest
+};
+
+/// Gains of matches that are alike, for runs with one profile, one set of sizes, one way to plan
+/// and one way to measure.
 using KnownGains = std::unordered_map<std::string, Gain>;
 
-/// With `gain` and `device` of this profile, which must outlive them. Symbolic dimensions count as
-/// `dims` says, others as 1. A body in several kernels gains what those save. Nodes that stay for
-/// readers outside are in both plans: what a fused node computes again beside them, it pays. Of
-/// few nodes on a processor the whole graph is planned, with the orders of memory that its plan
-/// will have; in larger ones the steps around a match choose these with it.
+/// With `gain` and `device` of this profile, which must outlive them. Both forms of a match are
+/// planned as the fused model is, but for work that is moved between steps (PlanForm::recompute,
+/// groupSmall): the whole plan decides that. Symbolic dimensions count as `dims` says, others as 1.
+/// A body in several kernels gains what those save. Nodes that stay for readers outside are in both
+/// plans: what a fused node computes again beside them, it pays. Of few nodes on a processor the
+/// whole graph is planned, with the orders of memory that its plan will have; in larger ones the
+/// steps around a match choose these with it.
 EngineOptions engineOptions(const DeviceProfile& profile, std::map<std::string, int64_t> dims,
-                            GainMeasuring measuring = {}, std::shared_ptr<KnownGains> known = {});
+                            const MatchPlanning& planning, GainMeasuring measuring = {},
+                            std::shared_ptr<KnownGains> known = {});
 
 } // namespace fuselage::app

@@ -80,10 +80,9 @@ private:
         return MeasuredGain{before->second - after->second, spread->second};
     }
 
-    /// As the side of the whole model is planned that the form becomes a part of.
-    Result<std::unique_ptr<Executable>> executableOf(std::shared_ptr<const Graph> graph,
-                                                     Form form) {
-        auto side = planSide(std::move(graph), form,
+    /// As the fused model is planned, whether it has this match or not.
+    Result<std::unique_ptr<Executable>> executableOf(std::shared_ptr<const Graph> graph) {
+        auto side = planSide(std::move(graph), Form::Fused,
                              {&m_profile, m_backend.get(), m_planning.precision, m_planning.strict,
                               m_planning.allowed, nullptr},
                              m_progress);
@@ -96,10 +95,10 @@ private:
         auto inputs = generateInputs(*sides.before, inputSeed);
         if (!inputs)
             return failure(inputs.error());
-        auto before = executableOf(sides.before, Form::Unfused);
+        auto before = executableOf(sides.before);
         if (!before)
             return failure(before.error());
-        auto after = executableOf(sides.after, Form::Fused);
+        auto after = executableOf(sides.after);
         if (!after)
             return failure(after.error());
         // In turns, so that a busy moment meets both.

@@ -17,13 +17,6 @@ struct MeasureGainOptions {
     std::string file; ///< keeps what was measured, one match a line; empty: this process only
 };
 
-/// How both forms of a match are planned: as the whole model then is.
-struct MatchPlanning {
-    Precision precision = Precision::Fp32;
-    bool strict = false;
-    std::map<std::string, NumericClass> allowed = {}; ///< by rule, see PlanRequest
-};
-
 /// Measures in turns, for about a twentieth of a second a match and at least seven rounds; matches
 /// that are alike are measured once. The file keeps what is clear: differences beyond the spread.
 /// `progress` must outlive it: cancelling ends a measurement between two runs, without a verdict.

@@ -2,12 +2,10 @@
 #include "app/pipeline/planned.h"
 
 #include "core/passes/specialise.h"
-#include "core/plan/make_plan.h"
 
 namespace fuselage::app {
 
-Result<Planned> planSide(std::shared_ptr<const Graph> graph, Form form, const PlanRequest& request,
-                         Progress& progress) {
+PlanOptions planOptions(Form form, const PlanRequest& request) {
     const bool fused = form == Form::Fused;
     PlanOptions options;
     options.profile = request.profile;
@@ -18,6 +16,11 @@ Result<Planned> planSide(std::shared_ptr<const Graph> graph, Form form, const Pl
     // A strict plan copies: a strided operand may be summed in another order.
     options.stridedViews = fused && !request.strict;
     options.recompute = options.groupSmall = options.sweeps = fused;
+    return options;
+}
+
+Result<Planned> planSide(std::shared_ptr<const Graph> graph, Form form, const PlanRequest& request,
+                         Progress& progress) {
     Planned out{graph, nullptr, {}};
     if (request.shapes) {
         Graph shown = graph->clone();
@@ -27,7 +30,7 @@ Result<Planned> planSide(std::shared_ptr<const Graph> graph, Form form, const Pl
         out.assumed = std::move(*assumed);
         graph = std::make_shared<const Graph>(std::move(shown));
     }
-    auto plan = makePlan(std::move(graph), options, progress);
+    auto plan = makePlan(std::move(graph), planOptions(form, request), progress);
     if (!plan)
         return failure(plan.error());
     out.plan = std::move(*plan);

@@ -5,6 +5,7 @@
 
 #include "core/graph/run_shapes.h"
 #include "core/plan/backend.h"
+#include "core/plan/make_plan.h"
 #include "core/support/progress.h"
 #include "core/support/result.h"
 
@@ -29,6 +30,9 @@ struct PlanRequest {
     std::map<std::string, NumericClass> allowed = {};
     const RunShapes* shapes = nullptr; ///< that a run showed, to plan for such data
 };
+
+/// What the planner is asked; no shapes of runs.
+PlanOptions planOptions(Form form, const PlanRequest& request);
 
 struct Planned {
     std::shared_ptr<const Graph> graph; ///< that was planned, before any node was split

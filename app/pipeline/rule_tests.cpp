@@ -133,7 +133,8 @@ Result<Run> Runner::rewritten(const RuleTest& test, bool explain) const {
     if (!profile)
         return failure(profile.error());
     const RuleSet& rules = m_library.loaded.rules;
-    EngineOptions engine = engineOptions(*profile, {});
+    EngineOptions engine =
+        engineOptions(*profile, {}, {Precision::Fp32, false, numericClasses(m_library)});
     engine.matcher.explain = explain;
     auto after = rewrite(graph->clone(), rules, pipelineFor(rules, *findRule(rules, test.rule)),
                          engine, m_progress);

@@ -54,7 +54,36 @@ size_t lone(int64_t channels, int64_t perGroup, int64_t size) {
         {{"w", {channels, perGroup, 3, 3}}});
 }
 
+/// Whether a product less is said to save a millisecond on an H200.
+bool savesAMillisecond(Precision precision) {
+    auto graph = model_io::loadText(
+        "<ir_version: 8, opset_import: [\"\" : 18]> g "
+        "(float[4096,4096] x, float[4096,4096] w, float[4096,4096] v) => (float[4096,4096] y) "
+        "{ a = MatMul(x, w) b = MatMul(x, v) y = Add(a, b) }");
+    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
+    auto library = app::loadRuleLibrary(
+        {.builtin = false,
+         .texts = {{"one.fuse", "fuse 1; rule OneProduct in canonicalize { "
+                                "match { a = MatMul(x, w); b = MatMul(x, v); y = Add(a, b); } "
+                                "rewrite { y = MatMul(x, Add(w, v)); } "
+                                "gate gain.us > 1000; }"}}});
+    EXPECT_TRUE(library && !library->loaded.rules.rules.empty());
+    app::FuseOptions options;
+    options.profile = "h200";
+    options.precision = precision;
+    Progress progress;
+    auto fused = app::fuseGraph(*graph, *library, options, progress);
+    EXPECT_TRUE(fused) << (fused ? "" : fused.error().text());
+    return fused && fused->graph.nodeCount() == 2;
+}
+
 } // namespace
+
+/// Tensor cores make TF32 several times cheaper than float32.
+TEST(Gain, IsOfThePrecisionThatRuns) {
+    EXPECT_TRUE(savesAMillisecond(Precision::Fp32));
+    EXPECT_FALSE(savesAMillisecond(Precision::Tf32));
+}
 
 TEST(Gain, ALoneDepthwiseOfBytesPaysForTurningItsImages) {
     for (int64_t channels : {8, 16})
