@@ -51,6 +51,14 @@ inline void storeQuad(float* to, Quad value) {
     *reinterpret_cast<QuadInMemory*>(to) = value;
 }
 
+/// out[r * outRow + c] = in[c * inCol + r] of columns whose number is known while compiling.
+template <size_t cols>
+inline void transposeFew(float* out, int64_t outRow, const float* in, int64_t inCol, size_t rows) {
+    for (size_t r = 0; r < rows; ++r, out += outRow, ++in)
+        for (size_t c = 0; c < cols; ++c)
+            out[c] = in[static_cast<int64_t>(c) * inCol];
+}
+
 /// out[r * outRow + c] = in[c * inCol + r]: four rows of four columns at a time, within a cache
 /// line of either side.
 inline void transposeFloats(float* out, int64_t outRow, const float* in, int64_t inCol, size_t rows,
@@ -75,9 +83,21 @@ inline void transposeFloats(float* out, int64_t outRow, const float* in, int64_t
                 storeQuad(to + 2 * outRow, __builtin_shufflevector(high02, high13, 0, 4, 1, 5));
                 storeQuad(to + 3 * outRow, __builtin_shufflevector(high02, high13, 2, 6, 3, 7));
             }
-        for (size_t r = first; r < end; ++r)
-            for (size_t c = r < wholeRows ? wholeCols : 0; c < cols; ++c)
+        for (size_t r = wholeRows; r < end; ++r)
+            for (size_t c = 0; c < wholeCols; ++c)
                 out[static_cast<int64_t>(r) * outRow + static_cast<int64_t>(c)] =
                     in[static_cast<int64_t>(c) * inCol + static_cast<int64_t>(r)];
+    }
+    out += wholeCols;
+    in += static_cast<int64_t>(wholeCols) * inCol;
+    switch (cols - wholeCols) {
+    case 1:
+        return transposeFew<1>(out, outRow, in, inCol, rows);
+    case 2:
+        return transposeFew<2>(out, outRow, in, inCol, rows);
+    case 3:
+        return transposeFew<3>(out, outRow, in, inCol, rows);
+    default:
+        return;
     }
 }
