@@ -45,7 +45,7 @@ Result<void> addErrors(const app::BenchOptions& bench, app::Report& report, Prog
         return failure(model.error());
     if (auto sized = app::requireSizes(*model); !sized)
         return sized;
-    auto sets = bench.inputs.empty() ? quantize::InputSets::generated(bench.seed, 1)
+    auto sets = bench.inputs.empty() ? quantize::InputSets::generated(bench.seed, 1, bench.numbers)
                                      : quantize::InputSets::open(bench.inputs);
     if (!sets)
         return failure(sets.error());

@@ -30,6 +30,7 @@ struct Options {
     std::string model, output, data, plan, planOut;
     std::string type = "int8", weights, range, bias = "float";
     uint64_t seed = 1;
+    app::InputNumbers numbers;
     size_t sets = 4;
     bool mixed = false, lint = false;
     double maxError = 0.01;
@@ -180,8 +181,9 @@ std::string errorsText(const std::vector<quantize::OutputError>& errors, const s
 }
 
 Result<quantize::Quantized> quantiseFile(Options& options, Progress& progress) {
-    auto sets = options.data.empty() ? quantize::InputSets::generated(options.seed, options.sets)
-                                     : quantize::InputSets::open(options.data);
+    auto sets = options.data.empty()
+                    ? quantize::InputSets::generated(options.seed, options.sets, options.numbers)
+                    : quantize::InputSets::open(options.data);
     if (!sets)
         return failure(sets.error());
     auto opened = openForRewrite(options.model, options.rewrite, progress, sets->firstFolder());
@@ -336,6 +338,7 @@ Action addQuantize(CLI::App& app) {
     app.add_option("--seed", options->seed, "of generated inputs")
         ->check(seedNumber())
         ->capture_default_str();
+    addSetOption(app, options->numbers);
     addBackendOption(app, to.run.backend, backendNames());
     app.add_option("--threads", to.run.threads, "0: all of this machine")
         ->check(threadCount())
@@ -362,7 +365,7 @@ Action addQuantize(CLI::App& app) {
                                            fmt::format("only `{}` asks for it", other), word,
                                            fmt::format("add {}, or leave it out", other))
                                        .error);
-        for (const char* word : {"--sets", "--seed"})
+        for (const char* word : {"--sets", "--seed", "--set"})
             if (app.count(word) != 0 && !options->data.empty())
                 return reportError(failure("usage.quantize", "only generated inputs ask for it",
                                            word, "leave it out, or --data")

@@ -21,6 +21,7 @@ namespace {
 
 struct Options {
     std::string model, inputs, output;
+    app::InputNumbers numbers;
     RewriteOptions rewrite;
     app::RunModelOptions run;
 };
@@ -41,6 +42,7 @@ Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<s
 Result<app::RunModelResult> runFile(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
     app::ModelRequest request{options.model, options.rewrite.fuse.dims, options.inputs};
+    request.numbers = options.numbers;
     if (options.run.fused) {
         auto library = app::requireRuleLibrary(options.rewrite.rules);
         if (!library)
@@ -116,7 +118,7 @@ Action addRun(CLI::App& app) {
                  "open dimensions and inputs that enter other bodies of If and Loop; exit 4 where "
                  "wrong. "
                  "bench compares both sides with the interpreter always");
-    addRunOptions(app, options->run.run, options->run.seed, options->inputs);
+    addRunOptions(app, options->run.run, {options->run.seed, options->inputs, options->numbers});
     app.add_option("--value", options->run.values,
                    "also give out what is inside: the name of a value, or of a node for all that "
                    "it makes; `*` stands for any text; repeatable. Prints what each holds; "

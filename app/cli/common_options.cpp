@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 namespace fuselage::cli {
@@ -58,6 +59,17 @@ void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
     app.add_flag_callback(
         "--no-fallback", [&options] { options.fallback = false; },
         "cuda: a step that only a last resort computes is an error");
+}
+
+/// Of "NAME=NUMBER".
+std::optional<double> numberBehindEquals(const std::string& entry) {
+    const size_t equals = entry.rfind('=');
+    if (equals == std::string::npos || equals == 0)
+        return std::nullopt;
+    double number = 0;
+    const char* end = entry.data() + entry.size();
+    const auto parsed = std::from_chars(entry.data() + equals + 1, end, number);
+    return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
 }
 
 } // namespace
@@ -161,15 +173,33 @@ void addBackendOption(CLI::App& app, BackendKind& backend, const std::string& he
         ->default_str(nameOf(backend));
 }
 
-void addRunOptions(CLI::App& app, CompileOptions& run, uint64_t& seed, std::string& inputs) {
+void addSetOption(CLI::App& app, app::InputNumbers& numbers) {
+    app.add_option_function<std::vector<std::string>>(
+           "--set",
+           [&numbers](const std::vector<std::string>& entries) {
+               for (const std::string& entry : entries)
+                   numbers[entry.substr(0, entry.rfind('='))] = *numberBehindEquals(entry);
+           },
+           "what every element of an input is instead of generated numbers, NAME=NUMBER; "
+           "repeatable")
+        ->check([](const std::string& entry) {
+            return numberBehindEquals(entry)
+                       ? std::string()
+                       : "`" + entry + "` is not NAME=NUMBER, e.g. rate=16000";
+        })
+        ->allow_extra_args(false);
+}
+
+void addRunOptions(CLI::App& app, CompileOptions& run, InputOptions inputs) {
     addBackendOption(app, run.backend, backendNames());
     app.add_option("--threads", run.threads, "0: all of this machine")
         ->check(threadCount())
         ->capture_default_str();
-    app.add_option("--seed", seed, "of generated inputs")
+    app.add_option("--seed", inputs.seed, "of generated inputs")
         ->check(seedNumber())
         ->capture_default_str();
-    app.add_option("--inputs", inputs, "folder of input_N.pb instead of generated ones");
+    app.add_option("--inputs", inputs.folder, "folder of input_N.pb instead of generated ones");
+    addSetOption(app, inputs.numbers);
     addTuneOptions(app, run.tune);
     app.add_option("--cache", run.cache,
                    "cuda: folder of compiled kernels; none: keep nothing (default: the person's "
@@ -177,7 +207,7 @@ void addRunOptions(CLI::App& app, CompileOptions& run, uint64_t& seed, std::stri
 }
 
 void addBenchOptions(CLI::App& app, app::BenchOptions& options) {
-    addRunOptions(app, options.run, options.seed, options.inputs);
+    addRunOptions(app, options.run, {options.seed, options.inputs, options.numbers});
     app.add_option("--device", options.device, "predict for this device profile (see devices)");
     app.add_option("--seconds", options.timing.seconds, "time to measure for")
         ->check(seconds(mostSeconds, true))

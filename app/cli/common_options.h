@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/pipeline/bench.h"
+#include "app/pipeline/inputs.h"
 
 #include <string>
 #include <vector>
@@ -38,11 +39,22 @@ void addPrecisionOptions(CLI::App& app, PrecisionTexts& texts);
 /// Errors "usage.precision", which lists the names, and those of parsePrecisionChoice().
 Result<PrecisionChoice> parsePrecision(const PrecisionTexts& texts);
 
-/// What anything runs with: --backend, --threads, --seed, --inputs, those of
-/// tuning (--timing-cache, --tune, --frozen, --workspace, --no-fallback) and --cache.
 /// --backend
 void addBackendOption(CLI::App& app, BackendKind& backend, const std::string& help);
-void addRunOptions(CLI::App& app, CompileOptions& run, uint64_t& seed, std::string& inputs);
+
+/// --set
+void addSetOption(CLI::App& app, app::InputNumbers& numbers);
+
+/// What a run takes.
+struct InputOptions {
+    uint64_t& seed;
+    std::string& folder;
+    app::InputNumbers& numbers;
+};
+
+/// What anything runs with: --backend, --threads, --seed, --inputs, --set, those of
+/// tuning (--timing-cache, --tune, --frozen, --workspace, --no-fallback) and --cache.
+void addRunOptions(CLI::App& app, CompileOptions& run, InputOptions inputs);
 
 /// What bench runs with, and every child of batch: the above, --device, --seconds, --no-verify.
 void addBenchOptions(CLI::App& app, app::BenchOptions& options);

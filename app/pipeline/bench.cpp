@@ -331,12 +331,6 @@ Result<std::string> dumpKernels(const BenchOptions& options, const LoadedModel& 
     return writeKernels(*plan, target.profile, options.dumpKernels, progress);
 }
 
-Result<std::vector<Tensor>> inputsOf(const BenchOptions& options, const LoadedModel& model) {
-    if (!options.inputs.empty())
-        return model.inputs;
-    return generateInputs(sized(model.graph.clone(), model.dims), options.seed);
-}
-
 bool isRun(const BenchOptions& options, const Target& target) {
     return target.backend && (options.measure || options.verify || options.counters);
 }
@@ -348,7 +342,7 @@ Result<Analysis> analyseSides(const BenchOptions& options, const Target& target,
     const AnalysisOptions analysing{options.fuse, target.profile, target.planner()};
     if (!forData || !isRun(options, target) || target.backend->name() == "reference")
         return analyse(model, library, analysing, progress);
-    auto inputs = inputsOf(options, model);
+    auto inputs = inputsOf(model, sized(model.graph.clone(), model.dims), options.seed);
     if (!inputs)
         return failure(inputs.error());
     return analyseForData(model, library, analysing, *inputs, options.run.threads, progress);
@@ -404,7 +398,7 @@ Result<BenchResult> benchLoaded(const BenchOptions& options, const Target& targe
         report.machine.notes.push_back(std::move(note));
     const Graphs graphs{sized(model.graph.clone(), model.dims),
                         sized(out.fused.clone(), model.dims)};
-    auto inputs = inputsOf(options, model);
+    auto inputs = inputsOf(model, sized(model.graph.clone(), model.dims), options.seed);
     if (!inputs)
         return failure(inputs.error());
     if (auto ran =
@@ -440,6 +434,7 @@ Result<BenchResult> bench(const BenchOptions& asked, Progress& progress) {
     const double rules = watch.lap();
     ModelRequest request{options.model, options.fuse.dims, options.inputs};
     request.whole = namedOperators(*library);
+    request.numbers = options.numbers;
     auto model = loadModel(request, progress);
     if (!model)
         return failure(model.error());

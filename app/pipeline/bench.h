@@ -4,6 +4,7 @@
 
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/fuse.h"
+#include "app/pipeline/inputs.h"
 #include "app/pipeline/measure.h"
 #include "app/pipeline/report.h"
 
@@ -20,7 +21,8 @@ struct BenchOptions {
         .backend = BackendKind::Auto}; ///< backend, threads, tactics; bench sets the rest
     std::string device;                ///< predict for this profile; empty: the machine's
     uint64_t seed = 1;
-    std::string inputs; ///< folder of input_N.pb; empty: generated from the seed
+    std::string inputs;        ///< folder of input_N.pb; empty: generated from the seed
+    InputNumbers numbers = {}; ///< in place of those of single inputs
     bool measure = true;
     bool verify = true;
     /// Comparing with the reference stops after so long, which a note of the report says; 0: never.

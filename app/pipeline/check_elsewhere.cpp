@@ -78,7 +78,11 @@ std::optional<CheckCase> Checker::otherSizesCase() {
         if (usual == m_request.model.dims.end() || usual->second != size)
             out.what += fmt::format("{}{}={}", out.what.empty() ? "" : ", ", name, size);
     }
-    auto inputs = generateInputs(sized(m_request.model.graph.clone(), out.dims), m_request.seed);
+    const Graph graph = sized(m_request.model.graph.clone(), out.dims);
+    auto inputs = generateInputs(graph, m_request.seed);
+    if (auto set = inputs ? setInputs(graph, m_request.model.numbers, *inputs) : Result<void>();
+        !set)
+        inputs = failure(set.error());
     if (!inputs) {
         m_out.notes.push_back("not checked with " + out.what + ": " + inputs.error().message);
         return std::nullopt;
@@ -162,7 +166,7 @@ void Checker::sayNotEntered() {
         return;
     m_out.notes.push_back(fmt::format(
         "{} of {} bodies of If, Loop and Scan did not run in this check, which says nothing of "
-        "them: {}{}; --inputs that lead there would",
+        "them: {}{}; --set or --inputs that lead there would",
         missing, m_places.size(), names,
         missing > shown ? fmt::format(" and {} more", missing - shown) : ""));
 }

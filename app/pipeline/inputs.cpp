@@ -6,7 +6,12 @@
 #include "core/ops/tensor_index.h"
 #include "core/support/checked.h"
 #include "core/support/memory.h"
+#include "core/support/text.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
 #include <random>
 
 namespace fuselage::app {
@@ -33,6 +38,16 @@ int64_t indexLimit(const Graph& graph, ValueId id, int depth = 0) {
         }
     }
     return limit;
+}
+
+bool holds(DType integer, double number) {
+    constexpr double end = 9223372036854775808.0; // of int64
+    if (number != std::floor(number) || number < -end || number >= end)
+        return false;
+    const auto whole = static_cast<int64_t>(number);
+    return integer == DType::Bool     ? whole == 0 || whole == 1
+           : integer == DType::UInt64 ? whole >= 0
+                                      : wrapTo(integer, whole) == whole;
 }
 
 Tensor generate(const Graph& graph, ValueId id, const Extents& extents, std::mt19937_64& random) {
@@ -83,6 +98,28 @@ Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed) {
         inputs.push_back(generate(graph, id, *extents, random));
     }
     return inputs;
+}
+
+Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
+                       std::vector<Tensor>& inputs) {
+    for (const auto& [name, number] : numbers) {
+        const auto named = std::find_if(graph.inputs().begin(), graph.inputs().end(),
+                                        [&](ValueId id) { return graph.value(id).name == name; });
+        if (named == graph.inputs().end())
+            return failure("run.set", "the model has no input `" + name + "`", "--set",
+                           "one of: " + joined(graph.inputs(),
+                                               [&](ValueId id) { return graph.value(id).name; }));
+        Tensor& tensor = inputs[static_cast<size_t>(named - graph.inputs().begin())];
+        const DType type = tensor.dtype();
+        if (type == DType::String || (!isFloat(type) && !holds(type, number)))
+            return failure(
+                "run.set",
+                fmt::format("input `{}` is {}, which has no {}", name, nameOf(type), number),
+                "--set", "give a number of this type, or a file with --inputs");
+        for (int64_t i = 0; i < tensor.elementCount(); ++i)
+            tensor.set(i, number);
+    }
+    return {};
 }
 
 Result<std::vector<Tensor>> readTensors(const std::string& folder, size_t count) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input tensors for a run: generated from a seed, or read from a folder of input_N.pb files.
+// Input tensors for a run: generated from a seed, with a person's numbers in single ones, or read
+// from a folder of input_N.pb files.
 #pragma once
 
 #include "core/graph/graph.h"
 #include "core/support/result.h"
 
+#include <map>
+#include <string>
 #include <vector>
 
 namespace fuselage::app {
@@ -13,6 +16,14 @@ namespace fuselage::app {
 /// that index a table through Gather stay below its extent; those that are only computed with are
 /// small, of both signs, and some at the ends of types; others are 0 or 1.
 Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed);
+
+/// What all elements of single inputs are, by the input's name: a rate, a flag, a length.
+using InputNumbers = std::map<std::string, double>;
+
+/// `inputs` are parallel to the graph's. Error "run.set": no input has this name, or its element
+/// type does not hold the number.
+Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
+                       std::vector<Tensor>& inputs);
 
 /// Reads FOLDER/input_0.pb, input_1.pb ...: `count` tensors, in the order of a graph's inputs.
 Result<std::vector<Tensor>> readTensors(const std::string& folder, size_t count);

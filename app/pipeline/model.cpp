@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/model.h"
 
-#include "app/pipeline/inputs.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/graph/bodies.h"
 #include "core/graph/text.h"
@@ -128,6 +127,7 @@ Result<Settled> settleNames(Graph graph, const ModelRequest& request,
 Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     LoadedModel out;
     out.path = request.path;
+    out.numbers = request.numbers;
     Stopwatch watch;
     model_io::LoadOptions reading;
     reading.notes = &out.notes;
@@ -164,6 +164,16 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
 Result<LoadedModel> loadModel(const std::string& path, const DimensionValues& dims,
                               Progress& progress) {
     return loadModel(ModelRequest{path, dims}, progress);
+}
+
+Result<std::vector<Tensor>> inputsOf(const LoadedModel& model, const Graph& graph, uint64_t seed) {
+    auto inputs = model.inputs.empty() ? generateInputs(graph, seed)
+                                       : Result<std::vector<Tensor>>(model.inputs);
+    if (!inputs)
+        return failure(inputs.error());
+    if (auto set = setInputs(graph, model.numbers, *inputs); !set)
+        return failure(set.error());
+    return inputs;
 }
 
 bool forgetDeclaration(LoadedModel& model, const Error& error) {
@@ -206,6 +216,10 @@ Result<void> requireOperators(const Graph& graph) {
 }
 
 Error inFile(Error error, const LoadedModel& model) {
+    const bool isOfData = error.code == "reference.input" || error.code == "run.index";
+    if (isOfData && error.fix.empty() && model.inputs.empty())
+        error.fix = "the inputs were generated: say what the model expects with --set NAME=NUMBER, "
+                    "or give all with --inputs";
     if (error.code.starts_with("reference.") && !model.path.empty())
         error.where = model.path + (error.where.empty() ? "" : ": node `" + error.where + "`");
     return error;

@@ -2,6 +2,7 @@
 // Loading a model for any front end: read, normalise, infer, fold, and say what cannot be run.
 #pragma once
 
+#include "app/pipeline/inputs.h"
 #include "core/graph/graph.h"
 #include "core/passes/dimensions.h"
 #include "core/support/progress.h"
@@ -25,6 +26,7 @@ struct ModelRequest {
     /// Operators and functions of the file that stay one node although their meaning is known in
     /// terms of others, which is then inside of it (namedOperators of rules.h).
     std::set<std::string> whole = {};
+    InputNumbers numbers = {}; ///< of inputs of runs
 };
 
 struct LoadedModel {
@@ -34,6 +36,7 @@ struct LoadedModel {
     DimensionValues dims; ///< sizes to plan and run with, of every dimension that stays symbolic
     std::optional<Error> open;             ///< "dim.open": no sizes were found that fit
     std::vector<Tensor> inputs;            ///< those of the request
+    InputNumbers numbers = {};             ///< those of the request
     std::map<std::string, double> seconds; ///< "load", "prepare"
     /// What a person should know although the model loads: a newer opset, what is not computed,
     /// what was assumed. One sentence each; every front end shows all of them.
@@ -47,6 +50,11 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress);
 /// The same for a file with sizes for some dimensions.
 Result<LoadedModel> loadModel(const std::string& path, const DimensionValues& dims,
                               Progress& progress);
+
+/// What a run takes of `graph`, which is the model's with its sizes: the inputs of the request, or
+/// generated ones; in either the numbers of the request. Errors: those of generateInputs() and
+/// setInputs().
+Result<std::vector<Tensor>> inputsOf(const LoadedModel& model, const Graph& graph, uint64_t seed);
 
 /// After a run that failed with "run.shape": the value's declared shape is forgotten, and a note
 /// says so; true where another attempt may succeed.

@@ -56,8 +56,7 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     auto graph = withSizes(std::move(open), model.dims, progress);
     if (!graph)
         return failure(graph.error());
-    auto inputs = model.inputs.empty() ? generateInputs(*graph, options.seed)
-                                       : Result<std::vector<Tensor>>(model.inputs);
+    auto inputs = inputsOf(model, *graph, options.seed);
     if (!inputs)
         return failure(inputs.error());
     RunModelResult out;

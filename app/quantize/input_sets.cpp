@@ -94,10 +94,11 @@ Result<InputSets> InputSets::open(const std::string& folder) {
     return out;
 }
 
-InputSets InputSets::generated(uint64_t seed, size_t count) {
+InputSets InputSets::generated(uint64_t seed, size_t count, app::InputNumbers numbers) {
     InputSets out;
     out.m_seed = seed;
     out.m_count = count;
+    out.m_numbers = std::move(numbers);
     return out;
 }
 
@@ -110,8 +111,13 @@ std::string InputSets::text() const {
 
 Result<std::vector<Tensor>> InputSets::read(const Graph& model, const DimensionValues& dims,
                                             size_t set) const {
-    if (areGenerated())
-        return app::generateInputs(app::sized(model.clone(), dims), m_seed + set);
+    if (areGenerated()) {
+        const Graph sized = app::sized(model.clone(), dims);
+        auto inputs = app::generateInputs(sized, m_seed + set);
+        if (auto done = inputs ? app::setInputs(sized, m_numbers, *inputs) : Result<void>(); !done)
+            return failure(done.error());
+        return inputs;
+    }
     std::vector<Tensor> out;
     for (size_t i = 0; i < model.inputs().size(); ++i) {
         const std::string file = fmt::format("{}/input_{}.pb", m_folders[set], i);

@@ -3,6 +3,7 @@
 // at a time, or generated ones.
 #pragma once
 
+#include "app/pipeline/inputs.h"
 #include "core/graph/graph.h"
 #include "core/passes/dimensions.h"
 #include "core/support/result.h"
@@ -17,8 +18,8 @@ public:
     /// A folder with input_0.pb, input_1.pb ... is one set; one with such folders inside has a set
     /// in each, in the order of their names. Error "quantize.data" when there is none.
     static Result<InputSets> open(const std::string& folder);
-    /// `count` sets from seed, seed + 1 ...
-    static InputSets generated(uint64_t seed, size_t count);
+    /// `count` sets from seed, seed + 1 ..., with these numbers in single inputs.
+    static InputSets generated(uint64_t seed, size_t count, app::InputNumbers numbers = {});
 
     size_t size() const { return m_folders.empty() ? m_count : m_folders.size(); }
 
@@ -40,6 +41,7 @@ private:
     std::vector<std::string> m_folders;
     uint64_t m_seed = 1;
     size_t m_count = 0;
+    app::InputNumbers m_numbers;
 };
 
 } // namespace fuselage::quantize

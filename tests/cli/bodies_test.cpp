@@ -94,3 +94,23 @@ TEST_F(CliBodies, AnEmptyOutputIsSaidInOneLine) {
     expectHas(output, "verify y: fused, against unfused: empty in this run: nothing to compare\n");
     EXPECT_EQ(output.find("max abs"), std::string::npos) << output;
 }
+
+TEST_F(CliBodies, ANumberForAnInputChoosesTheBranch) {
+    using Words = std::vector<std::string>;
+    writeText("g (float[4] x, int64 rate) => (float[M] y) <int64 k = {16000}, int64[1] far = {9}> {"
+              " c = Equal(rate, k) y = If (c) <then_branch = t () => (float[4] r) { r = Neg(x) }, "
+              "else_branch = e () => (float[1] q) { q = Gather(x, far) }> }");
+    for (const Words& command :
+         {Words{"run", "m.onnx", "-q"}, Words{"bench", "m.onnx", "--no-measure", "-q"}}) {
+        const auto generated = run(command);
+        EXPECT_EQ(generated.exitCode, ExitInput) << command[0];
+        expectHas(generated.errors, "the inputs were generated: say what the model expects with "
+                                    "--set NAME=NUMBER");
+        Words set = command;
+        set.insert(set.end(), {"--set", "rate=16000"});
+        expectHas(outputOf(set), "y");
+        set.back() = "pace=16000";
+        expectHas(run(set).errors, "the model has no input `pace`");
+    }
+    expectHas(run({"run", "m.onnx", "--set", "rate"}).errors, "is not NAME=NUMBER");
+}

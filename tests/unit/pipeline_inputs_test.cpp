@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 using namespace fuselage;
 
@@ -77,4 +78,53 @@ TEST(GeneratedInputs, WhatLooksUpShapesCountsOrHidesStaysLegal) {
     }
     EXPECT_EQ(endsOf(drawn("g (int64[64] pad_mask) => (int64[64] y) { y = Neg(pad_mask) }")),
               (Ends{1, 1}));
+}
+
+namespace {
+
+/// What element type `type` does with a number: "ok" where all elements hold it.
+std::string heldBy(const std::string& type, double number) {
+    auto graph = model_io::loadText("g (" + type + "[2,3] x, float[1] z) => (" + type +
+                                    "[2,3] y) { y = Identity(x) }");
+    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
+    auto inputs = app::generateInputs(*graph, 1);
+    EXPECT_TRUE(inputs);
+    const double other = (*inputs)[1].at(0);
+    auto set = app::setInputs(*graph, {{"x", number}}, *inputs);
+    if (!set)
+        return set.error().text();
+    EXPECT_EQ((*inputs)[1].at(0), other);
+    for (int64_t i = 0; i < 6; ++i)
+        EXPECT_EQ((*inputs)[0].at(i), number) << type;
+    return "ok";
+}
+
+} // namespace
+
+TEST(SetInputs, HoldWhatTheirTypeHolds) {
+    for (const auto& [type, number] : {std::pair("float", 0.25),
+                                       {"int64", 16000.0},
+                                       {"int8", -128.0},
+                                       {"uint64", 0.0},
+                                       {"bool", 1.0},
+                                       {"float16", 2.0}})
+        EXPECT_EQ(heldBy(type, number), "ok") << type;
+    for (const auto& [type, number] : {std::pair("int64", 1.5),
+                                       {"int64", 1e300},
+                                       {"int8", 128.0},
+                                       {"uint64", -1.0},
+                                       {"bool", 2.0},
+                                       {"int32", std::nan("")}})
+        EXPECT_NE(heldBy(type, number).find("input `x` is "), std::string::npos) << type;
+}
+
+TEST(SetInputs, NamesTheInputsThatThereAre) {
+    auto graph = model_io::loadText("g (float[1] x, int64 rate) => (float[1] y) { y = Abs(x) }");
+    ASSERT_TRUE(graph);
+    auto inputs = app::generateInputs(*graph, 1);
+    ASSERT_TRUE(inputs);
+    auto set = app::setInputs(*graph, {{"Rate", 1}}, *inputs);
+    ASSERT_FALSE(set);
+    EXPECT_EQ(set.error().code, "run.set");
+    EXPECT_EQ(set.error().fix, "one of: x, rate");
 }
