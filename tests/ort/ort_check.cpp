@@ -79,7 +79,6 @@ Result<std::vector<ReferenceValue>> reference(const std::string& file,
     return interpret(*graph, std::move(values), threads, progress);
 }
 
-constexpr std::string_view contrib = "com.microsoft";
 constexpr std::string_view randomPrefix = "random_";
 
 bool isRandom(const std::string& model) {
@@ -154,14 +153,14 @@ Result<Subject> prepare(const std::string& model, const std::string& folder, con
         return failure(rewritten.error());
     const auto countFused = [&](const Graph& where) {
         for (NodeId id : where.nodes())
-            out.fusedNodes += options.target.empty()
-                                  ? where.node(id).op == Op::Fused
-                                  : std::string_view(rowOf(where.node(id).op).domain) == contrib ||
-                                        where.node(id).customDomain == contrib;
+            out.fusedNodes += where.node(id).op == Op::Fused;
     };
     countFused(rewritten->graph);
     for (const BodyPlace& body : bodiesOf(rewritten->graph))
         countFused(*body.graph);
+    if (!options.target.empty()) // its rules rewrite, and what they write is no fused node
+        for (const RuleCount& rule : rewritten->trace.counts)
+            out.fusedNodes += rule.applied;
     out.fused = folder + "/" + name + ".fused.onnx";
     if (auto saved = model_io::save(rewritten->graph, out.fused); !saved)
         return failure(saved.error());
