@@ -2,6 +2,7 @@
 #include "app/pipeline/planned.h"
 
 #include "core/passes/specialise.h"
+#include "core/passes/write_out.h"
 
 namespace fuselage::app {
 
@@ -22,6 +23,11 @@ PlanOptions planOptions(Form form, const PlanRequest& request) {
 Result<Planned> planSide(std::shared_ptr<const Graph> graph, Form form, const PlanRequest& request,
                          Progress& progress) {
     Planned out{graph, nullptr, {}};
+    if (request.profile->kind == DeviceKind::Gpu && hasComposite(*graph)) {
+        auto written = std::make_shared<Graph>(graph->clone());
+        writeOutComposites(*written);
+        graph = std::move(written);
+    }
     if (request.shapes) {
         Graph shown = graph->clone();
         auto assumed = specialise(shown, *request.shapes, progress);

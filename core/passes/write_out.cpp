@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/passes/write_out.h"
+
+#include "core/graph/subgraph.h"
+#include "core/graph/text.h"
+
+#include <algorithm>
+
+namespace fuselage {
+
+namespace {
+
+constexpr Op composite = Op::DynamicQuantizeLinear;
+
+const Type number{TypeKind::Tensor, DType::Float32, Shape{}};
+
+/// Adds the steps of one node, each with its type.
+class Steps {
+public:
+    Steps(Graph& graph, const Node& node)
+        : m_graph(graph), m_name(node.name), m_provenance(node.provenance) {
+        if (m_provenance.sources.empty())
+            m_provenance.sources = {node.name};
+    }
+
+    ValueId constant(float value) {
+        return m_graph.addConstant(m_name + "_constant",
+                                   std::make_shared<const Tensor>(Tensor::scalar(value)));
+    }
+
+    ValueId add(Op op, std::vector<ValueId> inputs, const Type& type = number,
+                Attributes attributes = {}) {
+        const NodeId node = m_graph.addNode({op,
+                                             m_name + "_" + nameOf(op),
+                                             std::move(inputs),
+                                             {m_name + "_" + nameOf(op)},
+                                             std::move(attributes),
+                                             m_provenance});
+        m_nodes.push_back(node);
+        const ValueId out = m_graph.node(node).outputs[0];
+        m_graph.setType(out, type);
+        return out;
+    }
+
+    const std::vector<NodeId>& nodes() const { return m_nodes; }
+
+    const Provenance& provenance() const { return m_provenance; }
+
+private:
+    Graph& m_graph;
+    std::string m_name;
+    Provenance m_provenance;
+    std::vector<NodeId> m_nodes;
+};
+
+Attributes with(const char* name, int64_t value) {
+    Attributes out;
+    out.set(name, value);
+    return out;
+}
+
+/// Scale, zero point as a number, and that as the type of `stored`.
+struct Scale {
+    ValueId scale, zero;
+};
+
+Scale scaleOf(Steps& steps, ValueId x, DType stored) {
+    const Type flag{TypeKind::Tensor, DType::Bool, Shape{}};
+    const ValueId none = steps.constant(0), most = steps.constant(255);
+    const ValueId low =
+        steps.add(Op::Min, {steps.add(Op::ReduceMin, {x}, number, with("keepdims", 0)), none});
+    const ValueId high =
+        steps.add(Op::Max, {steps.add(Op::ReduceMax, {x}, number, with("keepdims", 0)), none});
+    const ValueId range = steps.add(Op::Sub, {high, low});
+    const ValueId wide = steps.add(Op::Greater, {range, none}, flag);
+    const ValueId scale =
+        steps.add(Op::Where, {wide, steps.add(Op::Div, {range, most}), steps.constant(1)});
+    const ValueId origin =
+        steps.add(Op::Round, {steps.add(Op::Div, {steps.add(Op::Neg, {low}), scale})});
+    // Not a number where the range is infinite.
+    const ValueId same = steps.add(Op::Equal, {origin, origin}, flag);
+    const ValueId place = steps.add(Op::Where, {same, origin, none});
+    const ValueId zero =
+        steps.add(Op::Cast, {steps.add(Op::Clip, {place, none, most})},
+                  {TypeKind::Tensor, stored, Shape{}}, with("to", onnxNumber(stored)));
+    return {scale, zero};
+}
+
+/// The steps in place of the node.
+Steps writeOut(Graph& graph, NodeId id) {
+    const Node node = graph.node(id);
+    const DType stored = graph.value(node.outputs[0]).type.dtype;
+    const Type type = graph.value(node.outputs[0]).type;
+    Steps steps(graph, node);
+    const Scale scale = scaleOf(steps, node.inputs[0], stored);
+    const ValueId y =
+        steps.add(Op::QuantizeLinear, {node.inputs[0], scale.scale, scale.zero}, type);
+    const ValueId made[] = {y, scale.scale, scale.zero};
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+        if (!node.outputs[i].valid())
+            continue;
+        graph.replaceUses(node.outputs[i], made[i]);
+        graph.takeName(made[i], node.outputs[i]);
+    }
+    graph.removeNode(id);
+    return steps;
+}
+
+std::vector<NodeId> compositesOf(const Graph& graph) {
+    std::vector<NodeId> out;
+    for (NodeId id : graph.nodes())
+        if (graph.node(id).op == composite)
+            out.push_back(id);
+    return out;
+}
+
+} // namespace
+
+bool hasComposite(const Graph& graph) {
+    const std::vector<NodeId> nodes = graph.nodes();
+    return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+        const Node& node = graph.node(id);
+        return node.op == composite || (node.op == Op::Fused && hasComposite(*node.body));
+    });
+}
+
+void writeOutComposites(Graph& graph) {
+    for (NodeId id : graph.nodes()) {
+        const Node& node = graph.node(id);
+        if (node.op != Op::Fused || !hasComposite(*node.body))
+            continue;
+        auto body = std::make_shared<Graph>(node.body->clone());
+        for (NodeId inner : compositesOf(*body))
+            writeOut(*body, inner);
+        graph.edit(id).body = std::move(body);
+    }
+    for (NodeId id : compositesOf(graph)) {
+        const std::string name = graph.node(id).name;
+        const Steps steps = writeOut(graph, id);
+        const std::vector<ValueId> outputs = escapingValues(graph, steps.nodes());
+        replaceByFused(graph, steps.nodes(), cutOut(graph, steps.nodes(), outputs), name,
+                       steps.provenance());
+    }
+}
+
+} // namespace fuselage
