@@ -289,12 +289,12 @@ TEST(Architecture, oneRoadLeadsFromAModelToAPlan) {
           // The body of one match.
           pipeline + "gain.cpp"}},
         // Again the body of one match: what it would gain.
-        {"core/plan/make_plan.h", {pipeline + "planned.cpp", pipeline + "gain.cpp"}},
+        {"core/plan/make_plan.h", {pipeline + "planned.h", pipeline + "gain.cpp"}},
         {"core/rewrite/replay.h", {pipeline + "fuse_plan.h"}},
         {"core/rewrite/rewrite_memo.h", {pipeline + "fuse.h"}},
         {"app/pipeline/planned.h",
          {pipeline + "planned.cpp", pipeline + "analysis.h", pipeline + "compiled.cpp",
-          pipeline + "measured_gain.cpp", pipeline + "summary.h"}},
+          pipeline + "gain.cpp", pipeline + "measured_gain.cpp", pipeline + "summary.h"}},
         {"app/pipeline/prepared.h",
          {pipeline + "prepared.cpp", pipeline + "fuse.h", pipeline + "compiled.cpp",
           pipeline + "run_model.cpp", pipeline + "summary.h", "app/cli/cmd_inspect.cpp",
