@@ -189,13 +189,18 @@ std::string slowerText(const Report& report) {
     double lost = 0;
     for (const MatchReport* match : slower)
         lost += loss(*match);
-    std::string out = fmt::format("{} of {} fused node{} {} slower than {} nodes one by one",
+    std::string out =
+        judged == 0 ? fmt::format("whether {} slower than {} nodes one by one could not be judged",
+                                  unjudged == 1 ? "the fused node is"
+                                                : fmt::format("the {} fused nodes are", unjudged),
+                                  unjudged == 1 ? "its" : "their")
+                    : fmt::format("{} of {} fused node{} {} slower than {} nodes one by one",
                                   slower.empty() ? "none" : std::to_string(slower.size()), judged,
                                   judged == 1 ? "" : "s", slower.size() > 1 ? "are" : "is",
                                   slower.size() > 1 ? "their" : "its");
     if (!slower.empty())
         out += fmt::format(", by {}{}", secondsText(lost), slower.size() > 1 ? " together" : "");
-    if (unjudged > 0)
+    if (judged > 0 && unjudged > 0)
         out += fmt::format(" ({} more could not be judged)", unjudged);
     const bool isSlower = report.hasSpeedUp() && report.ratio->low > 1;
     if (const auto others = isSlower ? lossOfOthers(report) : std::nullopt; others && *others > 0)

@@ -189,8 +189,11 @@ TEST(MatchVerdict, ALaunchOfSeveralIsNotDivided) {
     EXPECT_EQ(report.matches[0].unjudged, "it shares a launch with other nodes");
     EXPECT_FALSE(report.slowerMatchCount());
     EXPECT_EQ(app::slowerText(report),
-              "none of 0 fused nodes is slower than its nodes one by one (1 more could not be "
-              "judged)");
+              "whether the fused node is slower than its nodes one by one could not be judged");
+    report.matches.push_back(report.matches[0]);
+    EXPECT_EQ(app::slowerText(report),
+              "whether the 2 fused nodes are slower than their nodes one by one could not be "
+              "judged");
 }
 
 TEST(MatchVerdict, WithoutTimesOfStepsNobodyKnows) {
