@@ -6,8 +6,10 @@
 #include "app/studio/shell/status_text.h"
 #include "tests/studio/sample.h"
 
+#include <QLabel>
 #include <QMenuBar>
 #include <QStatusBar>
+#include <QTextDocument>
 
 using namespace fuselage;
 using namespace fuselage::studio;
@@ -73,6 +75,21 @@ private Q_SLOTS:
         for (const CommandTable::Entry& entry : window.commands().all())
             QVERIFY2(shown.count(entry.action) == (entry.row.menu.isEmpty() ? 0 : 1),
                      qPrintable(entry.row.id));
+    }
+
+    void theKeyOfAnOverlayWithoutColoursIsReadAsWritten() {
+        QSettings settings(m_folder.filePath("key.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        QVERIFY(opened(window, m_model));
+        window.commands().find("view.overlay.error")->trigger();
+        const auto* key = window.findChild<QLabel*>("overlayKey");
+        QVERIFY(key);
+        QTRY_VERIFY(!key->text().isEmpty());
+        QCOMPARE(key->textFormat(), Qt::RichText);
+        QTextDocument shown;
+        shown.setHtml(key->text());
+        QVERIFY2(shown.toPlainText().contains("Run > Error of every node"),
+                 qPrintable(key->text()));
     }
 
     void whatIsOnHasACheckMark() {

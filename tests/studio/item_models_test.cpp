@@ -12,6 +12,7 @@
 
 #include <QAbstractItemModelTester>
 #include <QTest>
+#include <QTextDocument>
 
 using namespace fuselage;
 using namespace fuselage::studio;
@@ -282,6 +283,23 @@ private Q_SLOTS:
         QVERIFY(first.data(Qt::ToolTipRole).toString().contains("1.00 MB predicted"));
         QVERIFY(second.data().toString().isEmpty());
         QVERIFY(!second.data(SortRole).isValid());
+    }
+
+    void namesThatLookLikeHtmlAreShownAsWritten() {
+        auto* table = makeKernelTable(this);
+        const char* name = "<img src='file:///etc/hostname'>";
+        table->setRows({kernel(name, 0.25, name)});
+        bool isNamed = false;
+        for (int column = 0; column < table->columnCount(); ++column) {
+            const QString tip = table->index(0, column).data(Qt::ToolTipRole).toString();
+            QVERIFY2(!tip.contains("<img"), qPrintable(tip));
+            QTextDocument shown; // what a tool tip shows
+            if (Qt::mightBeRichText(tip))
+                shown.setHtml(tip);
+            isNamed = isNamed || shown.toPlainText() == name;
+        }
+        QVERIFY(isNamed);
+        QCOMPARE(plainTip("1 < 2 and\n3"), QString("1 < 2 and\n3"));
     }
 
     void csvQuotesAndMarkdownEscapes() {

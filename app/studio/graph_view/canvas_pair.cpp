@@ -92,8 +92,10 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
     m_splitter->addWidget(makePane(m_before, m_mapBefore, m_titleBefore));
     m_splitter->addWidget(makePane(m_after, m_mapAfter, m_titleAfter));
     m_splitter->setChildrenCollapsible(false);
+    m_key->setObjectName("overlayKey");
     m_key->setAccessibleName(tr("key of the overlay's colours"));
     m_key->setWordWrap(true);
+    m_key->setTextFormat(Qt::RichText);
     m_key->setContentsMargins(6, 0, 6, 2);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);

@@ -3,6 +3,8 @@
 // nothing else. Sorting uses the column's number, display the words that reports use.
 #pragma once
 
+#include "app/studio/item_models/plain_tip.h"
+
 #include <QAbstractTableModel>
 #include <QStringList>
 #include <functional>
@@ -78,7 +80,7 @@ public:
         case Qt::DisplayRole:
             return column.text(at);
         case Qt::ToolTipRole:
-            return column.toolTip ? column.toolTip(at) : column.text(at);
+            return plainTip(column.toolTip ? column.toolTip(at) : column.text(at));
         case Qt::TextAlignmentRole:
             return int(column.alignment | Qt::AlignVCenter);
         case SortRole:

@@ -87,6 +87,7 @@ DimensionsDialog::DimensionsDialog(const QList<OpenDimension>& dimensions, const
     scroll->setMinimumHeight(std::min(rows->sizeHint().height() + 4, mostHeight));
     scroll->setMinimumWidth(420);
     m_wrong->setAccessibleName(tr("what is wrong"));
+    m_wrong->setTextFormat(Qt::PlainText);
     auto* layout = new QVBoxLayout(this);
     layout->addWidget(intro);
     layout->addWidget(scroll, 1);

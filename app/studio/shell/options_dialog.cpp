@@ -118,6 +118,7 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
                       tr("on a CUDA device, in runs after the timed ones"), this);
     m_wrong = new QLabel(this);
     m_wrong->setAccessibleName(tr("what is wrong"));
+    m_wrong->setTextFormat(Qt::PlainText);
     column->addWidget(m_wrong);
     m_buttons = new QDialogButtonBox(
         QDialogButtonBox::Ok | QDialogButtonBox::Cancel | QDialogButtonBox::RestoreDefaults, this);

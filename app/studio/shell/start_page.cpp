@@ -3,6 +3,7 @@
 
 #include "app/pipeline/backends.h"
 #include "app/pipeline/machine.h"
+#include "app/studio/item_models/plain_tip.h"
 #include "app/studio/session/sample_model.h"
 #include "app/studio/shell/thumbnails.h"
 
@@ -129,7 +130,7 @@ void StartPage::setRecent(const QStringList& paths) {
              QDir::toNativeSeparators(file.path())});
         item->setData(0, Qt::UserRole, path);
         for (int column = 0; column < m_recent->columnCount(); ++column) {
-            item->setToolTip(column, path);
+            item->setToolTip(column, plainTip(path));
             if (!there)
                 item->setForeground(column, palette().brush(QPalette::Disabled, QPalette::Text));
         }

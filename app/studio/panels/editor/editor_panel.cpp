@@ -26,6 +26,7 @@ EditorPanel::EditorPanel(Workbench& workbench, QWidget* parent)
     layout->addWidget(m_message);
     m_message->setContentsMargins(6, 2, 6, 2);
     m_message->setObjectName("editorMessage");
+    m_message->setTextFormat(Qt::PlainText);
     m_message->setAccessibleName(tr("mistake at the cursor"));
     m_message->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_tabs->setTabsClosable(true);
@@ -223,6 +224,7 @@ void EditorPanel::notice(const QString& text,
     auto* layout = new QHBoxLayout(line);
     layout->setContentsMargins(6, 2, 6, 2);
     auto* label = new QLabel(text, line);
+    label->setTextFormat(Qt::PlainText);
     label->setWordWrap(true);
     layout->addWidget(label, 1);
     for (const auto& [title, run] : ways) {

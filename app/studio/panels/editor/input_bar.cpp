@@ -15,6 +15,7 @@ InputBar::InputBar(QWidget* parent)
     layout->addWidget(m_line, 1);
     layout->addWidget(m_message, 1);
     m_title->setBuddy(m_line);
+    m_message->setTextFormat(Qt::PlainText);
     m_line->installEventFilter(this);
     m_line->setAccessibleName(tr("words"));
     connect(m_line, &QLineEdit::textChanged, this, [this](const QString& words) {

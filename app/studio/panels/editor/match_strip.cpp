@@ -32,6 +32,7 @@ MatchStrip::MatchStrip(Workbench& workbench, RuleTexts& texts, QWidget* parent)
     layout->addWidget(m_previous);
     layout->addWidget(m_next);
     m_text->setObjectName("matchStrip");
+    m_text->setTextFormat(Qt::PlainText);
     m_text->setAccessibleName(tr("what the rules change"));
     m_previous->setDefaultAction(workbench.commands.add(
         {"rules.previousChange", "Rules", tr("Previous change"), {QKeySequence("Ctrl+Alt+Up")}},

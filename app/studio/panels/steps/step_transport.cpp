@@ -34,6 +34,7 @@ StepTransport::StepTransport(Workbench& workbench, QWidget* parent)
     m_slider->setAccessibleName(tr("step of the rewriting"));
     m_slider->setPageStep(1);
     m_text->setAccessibleName(tr("what the step did"));
+    m_text->setTextFormat(Qt::PlainText);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 0);
     auto add = [&](const char* id, const QString& title, const QString& sign, const char* key,
