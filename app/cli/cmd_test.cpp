@@ -108,8 +108,7 @@ size_t printProofs(const std::vector<app::RuleProof>& proofs, const Options& opt
     size_t failed = 0, unsampled = 0, open = 0, exact = 0, real = 0, fuse = 0, rewrites = 0;
     for (const app::RuleProof& proof : proofs) {
         const bool hasExample = !proof.counterexamples.empty();
-        const std::string obstacle =
-            proof.open.empty() ? proof.obstacle : "`" + proof.open + "` has no body";
+        const std::string obstacle = proof.open.empty() ? proof.obstacle : proof.open;
         report.rules.push_back({proof.rule, proof.where, app::verdictOf(proof), proof.samples,
                                 proof.attempts, proof.failing, proof.conditions, obstacle,
                                 proof.unsampled, hasExample ? proof.counterexamples[0].graph : "",

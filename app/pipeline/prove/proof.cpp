@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 namespace fuselage::app {
 
@@ -193,6 +194,47 @@ std::string withoutBody(const Expression& expression) {
     return found;
 }
 
+/// What a call says of its operator's operands.
+struct Given {
+    size_t positional = 0;
+    std::set<std::string> named;
+};
+
+/// The first operand that the body reads and the call leaves out: such a node computes nothing.
+std::string withoutOperand(const CustomOperator& custom, const Given& given) {
+    for (size_t i = given.positional; custom.body && i < custom.inputs.size(); ++i)
+        if (!given.named.contains(custom.inputs[i]))
+            return fmt::format("`{}` computes nothing without its operand `{}`", custom.text(),
+                               custom.inputs[i]);
+    return {};
+}
+
+std::string withoutOperand(const Expression& expression) {
+    std::string found;
+    if (expression.custom)
+        found = withoutOperand(*expression.custom, {expression.args.size(), {}});
+    for (const Expression& argument : expression.args)
+        found = found.empty() ? withoutOperand(argument) : found;
+    return found;
+}
+
+std::string withoutOperand(const Rule& rule) {
+    std::string found;
+    for (const Term& term : rule.terms) {
+        Given given;
+        for (const Argument& argument : term.arguments) {
+            given.positional += argument.name.empty();
+            given.named.insert(argument.name);
+        }
+        for (const CustomOperatorPtr& custom : term.custom)
+            if (found.empty() && term.hasArguments)
+                found = withoutOperand(*custom, given);
+    }
+    for (const Assignment& assignment : rule.rewrite)
+        found = found.empty() ? withoutOperand(assignment.value) : found;
+    return found;
+}
+
 /// The first operator of the rule that nobody computes; empty: none.
 std::string withoutBody(const Rule& rule) {
     for (const Term& term : rule.terms)
@@ -218,7 +260,7 @@ const char* verdictOf(const RuleProof& proof) {
 std::string verdictText(const RuleProof& proof) {
     std::string out = verdictOf(proof);
     if (!proof.open.empty())
-        return out + fmt::format(": `{}` has no body", proof.open);
+        return out + ": " + proof.open;
     constexpr size_t mostNamed = 6;
     if (proof.level == ProofLevel::Tested) {
         out += fmt::format(" on {} samples; not proved: {}", proof.samples, proof.obstacle);
@@ -242,9 +284,10 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     proof.where = fmt::format("{}:{}", rule.file, rule.line);
     proof.isRewrite = rule.isRewrite;
     proof.span = rule.span;
-    proof.open = withoutBody(rule);
-    if (!proof.open.empty())
+    if (const std::string custom = withoutBody(rule); !custom.empty()) {
+        proof.open = fmt::format("`{}` has no body", custom);
         return proof;
+    }
     auto prepared = prepareRule(rule);
     uint32_t wanted = samplesOfFusion;
     if (rule.isRewrite)
@@ -307,6 +350,8 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     }
     if (proof.samples > 0)
         proof.unsampled = unsampled(rule, met);
+    else
+        proof.open = withoutOperand(rule);
     decideLevel(rule, options, proof, progress);
     return proof;
 }

@@ -51,7 +51,7 @@ struct RuleProof {
     std::string shared;                          ///< what the failing samples have in common
     std::string guard;                           ///< what would make the rule right
     size_t guarded = 0;                          ///< samples that are left with it, all agree
-    std::string open;  ///< an operator without a body, of which no side can be run; else empty
+    std::string open;  ///< why no side can be run: "`com.acme.Gated` has no body"; else empty
     std::string unfit; ///< why the last graph did not fit, when none did
 
     ProofLevel level = ProofLevel::None;
