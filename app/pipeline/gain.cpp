@@ -308,22 +308,41 @@ std::variant<GainSides, Reason> sidesOf(const Graph& graph, const Match& match,
 /// Which matches are timed.
 enum class Timed : uint8_t { None, Close, All };
 
+/// How the forms of matches are planned.
+struct Pricing {
+    PlanOptions options; ///< with no rule's class: a plan keeps its options, and rules are many
+    std::map<std::string, NumericClass> allowed; ///< by rule
+
+    /// Steps around a match that is planned `alone` choose its layouts with it.
+    PlanOptions of(const GainSides& sides, bool alone) const {
+        PlanOptions out = options;
+        if (alone)
+            out.backend = nullptr;
+        for (NodeId node : sides.after->nodes())
+            if (auto found = allowed.find(sides.after->node(node).provenance.rule);
+                found != allowed.end())
+                out.allowed.insert(*found);
+        return out;
+    }
+};
+
 /// Predicted; measured where that is asked for. Graphs of rewrites name their inputs in orders of
 /// their own, so that only fused nodes are measured.
-Gain gainOf(const Graph& graph, const Match& match, const PlanOptions& options,
+Gain gainOf(const Graph& graph, const Match& match, const Pricing& pricing,
             const std::map<std::string, int64_t>& dims, const std::optional<std::string>& key,
             const GainMeasurer& measurer, Timed timed) {
     auto sides = sidesOf(graph, match, dims);
     if (auto* reason = std::get_if<Reason>(&sides))
         return refused(std::move(*reason));
-    PlanOptions alone = options; // steps around a match choose its layouts with it
-    alone.backend = nullptr;
+    const PlanOptions alone = pricing.of(std::get<GainSides>(sides), true);
     if (isPriced(*match.rule) && match.rule->isRewrite)
         return gainOfRewrite(std::get<GainSides>(sides), alone);
     Gain gain;
-    const bool whole = options.backend && isPlannedWhole(graph, match);
-    if (whole)
-        gain = gainBetween(wholeSides(graph, match, dims), options);
+    const bool whole = pricing.options.backend && isPlannedWhole(graph, match);
+    if (whole) {
+        const GainSides all = wholeSides(graph, match, dims);
+        gain = gainBetween(all, pricing.of(all, false));
+    }
     if (!whole || gain.refusal)
         gain = gainBetween(std::get<GainSides>(sides), alone);
     const bool isClose = match.nodes.size() > 1 && std::abs(gain.us) <= gain.error;
@@ -351,11 +370,12 @@ GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_
     std::shared_ptr<const Backend> backend;
     if (profile.kind == DeviceKind::Cpu)
         backend = makeCpuBackend({.threads = 1, .strict = planning.strict});
-    PlanOptions options = planOptions(Form::Fused, {&profile, backend.get(), planning.precision,
-                                                    planning.strict, planning.allowed});
-    options.recompute = options.groupSmall = false;
+    Pricing pricing{
+        planOptions(Form::Fused, {&profile, backend.get(), planning.precision, planning.strict}),
+        planning.allowed};
+    pricing.options.recompute = pricing.options.groupSmall = false;
     auto texts = std::make_shared<RuleTexts>();
-    return [backend = std::move(backend), options = std::move(options), dims = std::move(dims),
+    return [backend = std::move(backend), pricing = std::move(pricing), dims = std::move(dims),
             measurer = std::move(measurer), timed, texts,
             known](const Graph& graph, const Match& match) {
         std::optional<std::string> key = keyOf(graph, match, texts->of(*match.rule));
@@ -363,7 +383,7 @@ GainFunction makeGain(const DeviceProfile& profile, std::map<std::string, int64_
         if (isKept)
             if (auto found = known->find(*key); found != known->end())
                 return found->second;
-        Gain gain = judged(gainOf(graph, match, options, dims, key, measurer, timed));
+        Gain gain = judged(gainOf(graph, match, pricing, dims, key, measurer, timed));
         if (isKept && !gain.refusal) // a refusal names nodes
             known->emplace(std::move(*key), gain);
         return gain;
