@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What keys do in a CodeView: completions, indentation.
+#include "app/studio/item_models/plain_tip.h"
 #include "app/studio/panels/editor/code_view.h"
 #include "app/studio/panels/editor/utf8_map.h"
 
@@ -62,7 +63,7 @@ void CodeView::offer(std::vector<dsl::Completion> found) {
         QString words = QString::fromStdString(each.kind);
         if (!each.detail.empty())
             words += QStringLiteral(": ") + QString::fromStdString(each.detail);
-        item->setToolTip(words);
+        item->setToolTip(plainTip(words));
         const QString first = words.section('\n', 0, 0);
         item->setData(
             item->text().leftJustified(std::min(letters, widest) + 2) +

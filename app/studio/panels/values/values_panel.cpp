@@ -146,6 +146,7 @@ ValuesPanel::ValuesPanel(Workbench& workbench, QWidget* parent)
     m_choice->view()->setAccessibleName(tr("values of the selected node"));
     m_choice->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
     m_facts->setAccessibleName(tr("statistics of the values"));
+    m_facts->setTextFormat(Qt::PlainText);
     m_facts->setWordWrap(true);
     m_facts->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_text->setAccessibleName(tr("first values"));
