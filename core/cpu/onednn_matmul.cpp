@@ -180,6 +180,19 @@ bool needsOperands(const MatchedEpilogue& epilogue, bool scaleFolds) {
     return hasChannels(rest) || !rest.scale.empty();
 }
 
+/// Whether a batch has one row of results each, not side by side: oneDNN 2.6 adds a bias and
+/// multiplies by a scale there as if they were.
+bool hasRowsApart(const MatMulShape& shape) {
+    int64_t beside = shape.n;
+    bool apart = false;
+    for (size_t i = shape.batch.size(); shape.m == 1 && i-- > 0;) {
+        const Loop& loop = shape.batch[i];
+        apart = apart || (loop.extent > 1 && loop.strides[2] != beside);
+        beside *= loop.extent;
+    }
+    return apart;
+}
+
 bool isMatrix(int64_t rowStride, int64_t rows, int64_t colStride, int64_t cols) {
     return rowStride == 1 || colStride == 1 || rows == 1 || cols == 1;
 }
@@ -199,6 +212,8 @@ EngineResult engineFor(MatMulShape shape, const OperandLayout& b, DType result,
         sharedB = sharedB && loop.strides[1] == 0;
     const bool packed = b.constant && sharedB;
     addBatchOfOne(shape);
+    if (hasRowsApart(shape) && !(epilogue.scale.empty() && epilogue.shift.empty()))
+        return Reason{"layout", "rows of results apart, with a scale or shift", {}, {}};
     if (!shape.wholeRows && hasChannels(epilogue))
         return Reason{"layout", "the channels of the epilogue are not one run of columns", {}, {}};
     if (!isNested(shape) && needsOperands(epilogue, packed && canScale(b)))
