@@ -84,8 +84,11 @@ struct Toucher {
         read(code.q, over(code.l, code.d));
         read(code.k, over(code.s, code.d));
         read(code.v, over(code.s, code.e));
-        for (const ScoreMask& mask : code.masks)
-            read(mask.access, over(code.l, code.s));
+        for (const ScoreStep& step : code.steps)
+            if (step.reads())
+                read(step.access, over(code.l, code.s));
+        if (code.sink && code.sink->read)
+            read(*code.sink->read, over(code.l, 1));
         write(code.output, over(code.l, code.e));
     }
 

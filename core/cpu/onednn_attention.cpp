@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tasks are (batch, block of query rows), or several whole matrices where these are small; each
 // runs both products on one thread, with the softmax between them while the scores are in its
-// cache.
+// cache. Masks go into the softmax; a function of the scores or a factor for each, and what stands
+// before it, is a tape that runs over their rows first.
 #include "core/cpu/attention.h"
 #include "core/cpu/onednn_internal.h"
+#include "core/cpu/score_tape.h"
 #include "core/cpu/tile_pointwise.h"
 #include "core/kernel/loops.h"
 
@@ -81,13 +83,22 @@ private:
     }
 };
 
-/// How the rows of one mask lie; those that are no float32 or bool side by side are loaded first.
+/// How the rows of one step's mask lie; those that are no float32 or bool side by side are loaded
+/// first.
 struct MaskOperand {
     StridedAccess access; ///< over [batch..., L, S]
     DType dtype = DType::Float32;
     bool inPlace = false;
     size_t loadedAt = 0; ///< byte in the scratch of a task
 };
+
+/// Where a batch begins, in elements.
+int64_t offset(const StridedAccess& access, const Extents& batch) {
+    int64_t at = access.offset;
+    for (size_t d = 0; d < batch.size(); ++d)
+        at += batch[d] * access.strides[d];
+    return at;
+}
 
 class AttentionKernel final : public Kernel {
 public:
@@ -110,21 +121,24 @@ private:
                  Arguments& arguments) const;
     SoftmaxRows::Mask maskAt(size_t number, const Operands& operands, const Extents& batch,
                              int64_t first, int64_t rows, std::byte* loaded) const;
+    void loadSinks(const Operands& operands, const Extents& batch, int64_t first, int64_t rows,
+                   float* sinks) const;
 
     static size_t aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
     Attention m_program;
     const VectorTable& m_table;
+    ScoreTape m_scoreTape;
     Matrices m_q, m_k, m_v;
-    StridedAccess m_output;
-    DType m_outputType = DType::Float32;
-    std::vector<MaskOperand> m_masks;
-    bool m_packs = false; ///< operands lie densely, matrix after matrix
+    StridedAccess m_output, m_sink;
+    DType m_outputType = DType::Float32, m_sinkType = DType::Float32;
+    std::vector<MaskOperand> m_masks; ///< by step
+    bool m_packs = false;             ///< operands lie densely, matrix after matrix
     int64_t m_blockRows = 0, m_lastRows = 0, m_blocks = 0, m_tasks = 0, m_scoreStride = 0;
     int64_t m_batches = 0, m_matrices = 1; ///< in all, of a task; several only of one block
     Product m_scores[2], m_results[2];     ///< of a full task, of the last one
     std::vector<std::unique_ptr<Arguments>> m_arguments; ///< by worker
-    size_t m_stagedBytes = 0, m_workerBytes = 0, m_scratchpadBytes = 0;
+    size_t m_stagedBytes = 0, m_workerBytes = 0, m_scratchpadBytes = 0, m_tapeAt = 0;
 };
 
 /// oneDNN multiplies small matrices fastest where they lie densely, and several in one call. The
@@ -137,8 +151,8 @@ bool isWorthPacking(const Attention& program) {
            program.l * program.s >= fewestUses * (program.l + program.s);
 }
 
-/// Dense float copies of 16-bit operands, where neither rows nor columns are contiguous, and where
-/// the kernel packs.
+/// Dense float copies of 16-bit operands, where neither rows nor columns are contiguous, of what is
+/// read backwards, and where the kernel packs.
 Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t cols,
                                    const PrepareContext& context) {
     Extents space = m_program.batch;
@@ -149,10 +163,12 @@ Matrices AttentionKernel::matrices(const Access& access, int64_t rows, int64_t c
     const DType dtype = context.inputs[access.operand].dtype;
     OperandLayout dense{DType::Float32, space, rowMajorStrides(space), nullptr};
     const bool contiguous = out.colStride() == 1 || out.rowStride() == 1 || cols == 1;
+    const bool isBackwards = std::any_of(out.access.strides.begin(), out.access.strides.end(),
+                                         [](int64_t stride) { return stride < 0; });
     bool packed = true;
     for (size_t d = 0; d < space.size(); ++d)
         packed = packed && (space[d] == 1 || out.access.strides[d] == dense.strides[d]);
-    if (dtype == DType::Float32 && (packed || (contiguous && !m_packs))) {
+    if (dtype == DType::Float32 && (packed || (contiguous && !isBackwards && !m_packs))) {
         if (packed)
             out.access.strides = dense.strides;
         return out;
@@ -196,7 +212,8 @@ void AttentionKernel::chooseTasks(int threads) {
 }
 
 AttentionKernel::AttentionKernel(const Attention& program, const PrepareContext& context)
-    : m_program(program), m_table(context.table), m_packs(isWorthPacking(program)) {
+    : m_program(program), m_table(context.table), m_scoreTape(program, context.table),
+      m_packs(isWorthPacking(program)) {
     size_t dims = program.batch.size() + 2;
     m_q = matrices(program.q, program.l, program.d, context);
     m_k = matrices(program.k, program.s, program.d, context);
@@ -225,10 +242,21 @@ AttentionKernel::AttentionKernel(const Attention& program, const PrepareContext&
     auto stride = static_cast<size_t>(m_scoreStride);
     m_workerBytes = aligned(rows * stride * 4) + aligned(rows * 4) +
                     aligned(rows * static_cast<size_t>(program.e) * 4) + aligned(m_scratchpadBytes);
-    for (const ScoreMask& mask : program.masks) {
-        const OperandLayout& operand = context.inputs[mask.access.operand];
+    if (program.sink)
+        m_workerBytes += aligned(static_cast<size_t>(m_blockRows) * 4);
+    m_tapeAt = m_workerBytes;
+    m_workerBytes += aligned(m_scoreTape.bytes());
+    if (program.sink && program.sink->read) {
+        const OperandLayout& operand = context.inputs[program.sink->read->operand];
+        m_sink = stridedFor(*program.sink->read, operand, dims);
+        m_sinkType = operand.dtype;
+    }
+    for (const ScoreStep& step : program.steps) {
         MaskOperand& made = m_masks.emplace_back();
-        made.access = stridedFor(mask.access, operand, dims);
+        if (!step.reads())
+            continue;
+        const OperandLayout& operand = context.inputs[step.access.operand];
+        made.access = stridedFor(step.access, operand, dims);
         made.dtype = operand.dtype;
         made.inPlace = made.access.strides.back() == 1 &&
                        (made.dtype == DType::Float32 || made.dtype == DType::Bool);
@@ -284,12 +312,6 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
     const int64_t first = block * m_blockRows;
     const bool last = m_matrices == 1 ? block == m_blocks - 1 : number == m_tasks - 1;
     const int64_t rows = block == m_blocks - 1 ? m_lastRows : m_blockRows;
-    auto offset = [](const StridedAccess& access, const Extents& batch) {
-        int64_t at = access.offset;
-        for (size_t d = 0; d < batch.size(); ++d)
-            at += batch[d] * access.strides[d];
-        return at;
-    };
     auto data = [&](const Matrices& x) {
         const std::byte* base = x.stage ? step + x.stagedAt : operands.inputs[x.operand];
         return reinterpret_cast<const float*>(base) + offset(x.access, batchAt(firstMatrix));
@@ -306,19 +328,32 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
     float* scores = take(mostRows * stride * 4);
     float* sums = take(mostRows * 4);
     float* results = take(mostRows * width * 4);
+    float* sinks = m_program.sink ? take(static_cast<size_t>(m_blockRows) * 4) : nullptr;
 
     m_scores[last].run(arguments.scores[last], data(m_q) + first * m_q.rowStride(), data(m_k),
                        scores, free);
     std::vector<SoftmaxRows::Mask> masks;
     for (int64_t matrix = 0; matrix < count; ++matrix) {
+        const Extents batch = batchAt(firstMatrix + matrix);
         masks.clear();
         for (size_t i = 0; i < m_masks.size(); ++i)
-            masks.push_back(maskAt(i, operands, batchAt(firstMatrix + matrix), first, rows,
-                                   scratch + m_masks[i].loadedAt));
+            masks.push_back(maskAt(i, operands, batch, first, rows, scratch + m_masks[i].loadedAt));
         const auto at = static_cast<size_t>(matrix * rows);
-        m_table.softmax(
-            {scores + at * stride, static_cast<size_t>(rows), static_cast<size_t>(m_program.s),
-             stride, static_cast<float>(m_program.scale), masks.data(), masks.size(), sums + at});
+        const size_t done = m_scoreTape.steps();
+        if (sinks)
+            loadSinks(operands, batch, first, rows, sinks);
+        const SoftmaxRows work{.scores = scores + at * stride,
+                               .rows = static_cast<size_t>(rows),
+                               .cols = static_cast<size_t>(m_program.s),
+                               .stride = stride,
+                               .scale = done > 0 ? 1 : static_cast<float>(m_program.scale),
+                               .masks = masks.data() + done,
+                               .maskCount = masks.size() - done,
+                               .sinks = sinks,
+                               .sums = sums + at};
+        if (done > 0)
+            m_scoreTape.run(work, masks.data(), scratch + m_tapeAt);
+        m_table.softmax(work);
     }
     m_results[last].run(arguments.results[last], scores, data(m_v), results, free);
 
@@ -345,21 +380,35 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
     }
 }
 
+void AttentionKernel::loadSinks(const Operands& operands, const Extents& batch, int64_t first,
+                                int64_t rows, float* sinks) const {
+    if (!m_program.sink->read) {
+        std::fill_n(sinks, rows, static_cast<float>(m_program.sink->number));
+        return;
+    }
+    const int64_t rowStride = m_sink.strides[batch.size()];
+    const int64_t at =
+        (offset(m_sink, batch) + first * rowStride) * static_cast<int64_t>(sizeOf(m_sinkType));
+    m_table.load[static_cast<size_t>(m_sinkType)](
+        sinks, operands.inputs[m_program.sink->read->operand] + at, 1, static_cast<size_t>(rows), 0,
+        rowStride);
+}
+
 SoftmaxRows::Mask AttentionKernel::maskAt(size_t number, const Operands& operands,
                                           const Extents& batch, int64_t first, int64_t rows,
                                           std::byte* loaded) const {
     const MaskOperand& operand = m_masks[number];
-    const ScoreMask& mask = m_program.masks[number];
+    const ScoreStep& mask = m_program.steps[number];
+    if (!mask.reads())
+        return {};
     const Extents& strides = operand.access.strides;
     const int64_t rowStride = strides[batch.size()];
-    int64_t at = operand.access.offset + first * rowStride;
-    for (size_t d = 0; d < batch.size(); ++d)
-        at += batch[d] * strides[d];
+    const int64_t at = offset(operand.access, batch) + first * rowStride;
     const std::byte* source =
         operands.inputs[mask.access.operand] + at * static_cast<int64_t>(sizeOf(operand.dtype));
     SoftmaxRows::Mask out;
     out.fill = static_cast<float>(mask.fill);
-    out.hides = mask.kind == ScoreMask::Kind::KeepWhereFalse ? 1 : 0;
+    out.hides = mask.kind == ScoreStep::Kind::KeepWhereFalse ? 1 : 0;
     out.stride = rowStride;
     if (!operand.inPlace) {
         // Rows that all read the same mask share one.
@@ -369,7 +418,7 @@ SoftmaxRows::Mask AttentionKernel::maskAt(size_t number, const Operands& operand
         source = loaded;
         out.stride = rowStride == 0 ? 0 : m_program.s;
     }
-    if (mask.kind == ScoreMask::Kind::Additive)
+    if (mask.kind == ScoreStep::Kind::Add || mask.kind == ScoreStep::Kind::Multiply)
         out.add = reinterpret_cast<const float*>(source);
     else
         out.condition = reinterpret_cast<const uint8_t*>(source);
@@ -384,11 +433,16 @@ std::optional<Reason> unsupportedAttention(const KernelProgram& program) {
     bool plain = isInFloat(program.outputs[attention.output.operand]);
     for (const Access* access : {&attention.q, &attention.k, &attention.v})
         plain = plain && isInFloat(program.inputs[access->operand]);
-    for (const ScoreMask& mask : attention.masks) {
-        const DType dtype = program.inputs[mask.access.operand].dtype;
-        plain = plain && (mask.kind == ScoreMask::Kind::Additive ? laneOf(dtype) == Lane::F32
-                                                                 : dtype == DType::Bool);
+    for (const ScoreStep& step : attention.steps) {
+        if (!step.reads())
+            continue;
+        const DType dtype = program.inputs[step.access.operand].dtype;
+        const bool isNumber =
+            step.kind == ScoreStep::Kind::Add || step.kind == ScoreStep::Kind::Multiply;
+        plain = plain && (isNumber ? laneOf(dtype) == Lane::F32 : dtype == DType::Bool);
     }
+    if (attention.sink && attention.sink->read)
+        plain = plain && isInFloat(program.inputs[attention.sink->read->operand]);
     if (!plain)
         return Reason{"dtype",
                       "attention runs on float32 and 16-bit operands",
@@ -396,7 +450,7 @@ std::optional<Reason> unsupportedAttention(const KernelProgram& program) {
                       {}};
     if (attention.l == 0 || attention.s == 0 || attention.d == 0 || attention.e == 0)
         return Reason{"shape-mismatch", "attention without rows, keys or depth", {}, {}};
-    return std::nullopt;
+    return ScoreTape::unsupported(attention);
 }
 
 KernelResult prepareAttention(const Attention& program, const PrepareContext& context) {

@@ -3,11 +3,17 @@
 // float run in 32 independent float partial sums per tile (at most a few thousand elements) and are
 // carried from tile to tile in double, in an order that depends on the shape alone.
 
-template <typename T> struct AccumulatorOf { using Type = int64_t; };
+template <typename T> struct AccumulatorOf {
+    using Type = int64_t;
+};
 
-template <> struct AccumulatorOf<float> { using Type = double; };
+template <> struct AccumulatorOf<float> {
+    using Type = double;
+};
 
-template <> struct AccumulatorOf<double> { using Type = double; };
+template <> struct AccumulatorOf<double> {
+    using Type = double;
+};
 
 constexpr size_t partials = 32;
 
@@ -219,7 +225,9 @@ void softmaxRows(const SoftmaxRows& work) {
                 x[c] *= work.scale;
         for (size_t m = 0; m < work.maskCount; ++m)
             maskRow(x, cols, m == 0 ? work.scale : 1, work.masks[m], r);
-        const float top = foldRow<float, MaxOf<float>>(x, cols);
+        float top = foldRow<float, MaxOf<float>>(x, cols);
+        if (work.sinks)
+            top = MaxOf<float>::of(top, work.sinks[r]);
         // Subnormal numbers beside the largest, one, add nothing to a sum, and a product with them
         // takes the processor 100 times longer.
         constexpr float smallestNormal = -87.33654F; // its logarithm
@@ -229,6 +237,8 @@ void softmaxRows(const SoftmaxRows& work) {
             x[c] = below < smallestNormal ? 0.0F : exp32(below);
         }
         work.sums[r] = foldRow<float, AddOf<float>>(x, cols);
+        if (work.sinks && !(work.sinks[r] - top < smallestNormal))
+            work.sums[r] += exp32(work.sinks[r] - top);
     }
 }
 

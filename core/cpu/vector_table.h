@@ -56,8 +56,8 @@ using ReduceFunction = void (*)(Accumulators into, const void* x, size_t rows, s
                                 int64_t firstIndex);
 
 /// Softmax without the division, in place: row r becomes e^(x - max) with x = scale * score (+
-/// mask, or `masked` where keep is zero); its sum goes to sums[r]. Null mask and keep: none.
-/// Strides are in elements; a mask's is zero when all rows share it.
+/// mask, or `fill` where a condition hides it); its sum, with the sink, goes to sums[r]. Strides
+/// are in elements; a mask's is zero when all rows share it.
 struct SoftmaxRows {
     /// Rows of what is added, or of conditions; rows that lie `stride` elements apart.
     struct Mask {
@@ -73,6 +73,7 @@ struct SoftmaxRows {
     float scale = 1;
     const Mask* masks = nullptr;
     size_t maskCount = 0;
+    const float* sinks = nullptr; ///< of each row the score of one more element; null: none
     float* sums = nullptr;
 };
 using SoftmaxFunction = void (*)(const SoftmaxRows& rows);

@@ -150,6 +150,8 @@ public:
     void operator()(const Row& code);
     void operator()(const Contraction& code);
     void operator()(const Attention& code);
+    /// The score of one query and key, as it goes into the softmax.
+    double stepped(const Attention& code, double score, const Extents& at);
     void operator()(const Window& code);
     void operator()(const Copy& code);
 
@@ -335,6 +337,23 @@ void Evaluator::operator()(const Contraction& code) {
     });
 }
 
+double Evaluator::stepped(const Attention& code, double score, const Extents& at) {
+    for (const ScoreStep& step : code.steps) {
+        if (step.kind == ScoreStep::Kind::Apply) {
+            score = ScalarTape(step.function).run({{score, 0}})[0].number;
+            continue;
+        }
+        const Element operand = load(step.access, at);
+        if (step.kind == ScoreStep::Kind::Add)
+            score += operand.number;
+        else if (step.kind == ScoreStep::Kind::Multiply)
+            score *= operand.number;
+        else if ((operand.integer != 0) != (step.kind == ScoreStep::Kind::KeepWhereTrue))
+            score = step.fill;
+    }
+    return score;
+}
+
 void Evaluator::operator()(const Attention& code) {
     forEach(code.batch, [&](const Extents& batch) {
         auto with = [&](int64_t row, int64_t column) {
@@ -349,16 +368,11 @@ void Evaluator::operator()(const Attention& code) {
                 double sum = 0;
                 for (int64_t d = 0; d < code.d; ++d)
                     sum += load(code.q, with(l, d)).number * load(code.k, with(s, d)).number;
-                sum *= code.scale;
-                for (const ScoreMask& mask : code.masks) {
-                    const Element at = load(mask.access, with(l, s));
-                    if (mask.kind == ScoreMask::Kind::Additive)
-                        sum += at.number;
-                    else if ((at.integer != 0) != (mask.kind == ScoreMask::Kind::KeepWhereTrue))
-                        sum = mask.fill;
-                }
-                scores.push_back(sum);
+                scores.push_back(stepped(code, sum * code.scale, with(l, s)));
             }
+            if (code.sink)
+                scores.push_back(code.sink->read ? load(*code.sink->read, with(l, 0)).number
+                                                 : code.sink->number);
             const double top = *std::max_element(scores.begin(), scores.end());
             double total = 0;
             for (double& score : scores)

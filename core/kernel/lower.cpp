@@ -93,8 +93,10 @@ std::optional<Reason> reorders(const LowerBody& body, const Classes& classes) {
 
 LowerResult lowerByClass(const LowerBody& body) {
     Classes classes(body);
+    const bool hasSink =
+        classes.copies.size() == 1 && body.node(classes.copies[0]).op == Op::Concat;
     const bool attentionShaped = classes.contractions.size() == 2 && classes.others.empty() &&
-                                 classes.pools.empty() && classes.copies.empty() &&
+                                 classes.pools.empty() && (classes.copies.empty() || hasSink) &&
                                  classes.reductions.size() == 1 &&
                                  body.node(classes.reductions[0]).op == Op::Softmax;
     if (attentionShaped)

@@ -1,109 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(masks(scale * Q K^T)) V: two MatMuls around a Softmax. The result is walked back to the
-// second MatMul, its left operand to the Softmax, that one's operand through scales, masks and
-// views to the first MatMul. Scales are constants and multiply into one.
-#include "core/kernel/tape_compose_internal.h"
+// softmax(steps(scale * Q K^T)) V: two MatMuls around a Softmax. The result is walked back to the
+// second MatMul, its left operand to the Softmax, that one's operand to the first MatMul.
+#include "core/kernel/lower_attention_internal.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace fuselage {
-
-namespace {
-
-/// A value with its index map on the way back.
-struct Cursor {
-    ValueId value;
-    IndexMap map;
-};
-
-Reason notAttention(const std::string& message, const std::string& flip) {
-    return kindReason("Contraction", "Contraction", message, flip);
-}
-
-class AttentionLowering {
-public:
-    explicit AttentionLowering(const LowerBody& body) : m_body(body) {
-        const Extents& extents = body.extents(body.graph().outputs()[0]);
-        m_space = extents;
-        m_first = identityMap(extents);
-        m_written = extents.size();
-        m_s = m_d = IndexMap(1);
-    }
-
-    LowerResult run();
-
-private:
-    std::variant<KernelProgram, DimSplit, Reason> attempt();
-    bool start();
-    bool walkResult();
-    bool walkScores(Cursor& at);
-    bool walkOneScore(Cursor& at, const Node& node);
-    bool scaleBy(Cursor& at, const Node& node);
-    bool addMask(Cursor& at, const Node& node);
-    bool selectMask(Cursor& at, const Node& node);
-    bool walkFirstMatMul(const Cursor& scores);
-    bool placeDims();
-    bool number(const char* name, const IndexMap& map, std::vector<uint32_t>& seen,
-                const std::vector<uint32_t>& dims);
-
-    std::optional<Access> operandAt(Cursor at, bool scaled);
-    std::optional<IndexMap> broadcast(const Cursor& at, const Node& node, ValueId operand);
-    bool throughViews(Cursor& at);
-    bool fromFirstMatMul(ValueId id) const;
-    std::optional<double> scalarConstant(ValueId id) const;
-    std::optional<double> uniformConstant(ValueId id) const;
-    bool fail(Reason reason) {
-        m_reason = std::move(reason);
-        return false;
-    }
-
-    const LowerBody& m_body;
-    NodeId m_firstId, m_softmaxId, m_secondId;
-    Extents m_space;
-    size_t m_written = 0;
-    IndexMap m_first;  ///< of the result
-    IndexMap m_s, m_d; ///< one entry each: key position and head depth
-    Attention m_out;
-    IndexMap m_resultMap; ///< of the second MatMul's result
-    std::optional<DimSplit> m_split;
-    std::optional<Reason> m_reason;
-};
-
-std::optional<double> AttentionLowering::scalarConstant(ValueId id) const {
-    const Tensor* tensor = m_body.constant(id);
-    return tensor && tensor->elementCount() == 1 ? std::optional(tensor->at(0)) : std::nullopt;
-}
-
-/// The value of a constant of any shape whose elements are all the same.
-std::optional<double> AttentionLowering::uniformConstant(ValueId id) const {
-    const Tensor* tensor = m_body.constant(id);
-    if (!tensor || tensor->elementCount() == 0)
-        return std::nullopt;
-    for (int64_t i = 1; i < tensor->elementCount(); ++i)
-        if (tensor->at(i) != tensor->at(0))
-            return std::nullopt;
-    return tensor->at(0);
-}
-
-bool AttentionLowering::fromFirstMatMul(ValueId id) const {
-    std::vector<ValueId> work{id};
-    std::vector<bool> seen(m_body.graph().nodeBound(), false);
-    while (!work.empty()) {
-        NodeId maker = m_body.graph().producer(work.back());
-        work.pop_back();
-        if (maker == m_firstId)
-            return true;
-        if (maker.valid() && !seen[maker.index()]) {
-            seen[maker.index()] = true;
-            for (ValueId input : m_body.node(maker).inputs)
-                if (input.valid())
-                    work.push_back(input);
-        }
-    }
-    return false;
-}
 
 bool AttentionLowering::throughViews(Cursor& at) {
     for (;;) {
@@ -123,106 +27,23 @@ bool AttentionLowering::throughViews(Cursor& at) {
     }
 }
 
-std::optional<IndexMap> AttentionLowering::broadcast(const Cursor& at, const Node& node,
-                                                     ValueId operand) {
-    MapResult result =
-        broadcastMap(at.map, m_body.extents(node.outputs[0]), m_body.extents(operand));
-    if (auto* map = std::get_if<IndexMap>(&result))
-        return *map;
-    fail(shapeReason(text(m_body.extents(operand)), text(m_body.extents(node.outputs[0])),
-                     fmt::format("{} broadcasts its scores", describe(node))));
-    return std::nullopt;
-}
-
-bool AttentionLowering::scaleBy(Cursor& at, const Node& node) {
-    auto left = scalarConstant(node.inputs[0]), right = scalarConstant(node.inputs[1]);
-    const bool divides = node.op == Op::Div;
-    if (!right && (divides || !left))
-        return fail(notAttention(fmt::format("{} scales by no constant", describe(node)),
-                                 "make the scale a constant"));
-    ValueId next = right ? node.inputs[0] : node.inputs[1];
-    m_out.scale = divides ? m_out.scale / *right : m_out.scale * (right ? *right : *left);
-    auto map = broadcast(at, node, next);
-    if (!map)
-        return false;
-    at = {next, std::move(*map)};
-    return true;
-}
-
-bool AttentionLowering::addMask(Cursor& at, const Node& node) {
-    const bool firstIsScore = fromFirstMatMul(node.inputs[0]);
-    ValueId score = node.inputs[firstIsScore ? 0 : 1], mask = node.inputs[firstIsScore ? 1 : 0];
-    if (fromFirstMatMul(mask))
-        return fail(notAttention(fmt::format("{} adds scores to scores", describe(node)),
-                                 "leave it out of the match"));
-    if (m_out.scale != 1)
-        return fail(notAttention(fmt::format("what {} adds is scaled after it", describe(node)),
-                                 "scale before the mask is added"));
-    auto scoreMap = broadcast(at, node, score), maskMap = broadcast(at, node, mask);
-    if (!scoreMap || !maskMap)
-        return false;
-    auto access = operandAt({mask, std::move(*maskMap)}, false);
-    if (!access)
-        return false;
-    m_out.masks.push_back({ScoreMask::Kind::Additive, std::move(*access)});
-    at = {score, std::move(*scoreMap)};
-    return true;
-}
-
-bool AttentionLowering::selectMask(Cursor& at, const Node& node) {
-    const bool keepsTrue = fromFirstMatMul(node.inputs[1]);
-    const ValueId score = node.inputs[keepsTrue ? 1 : 2], other = node.inputs[keepsTrue ? 2 : 1];
-    auto fill = uniformConstant(other);
-    if (!fill || fromFirstMatMul(node.inputs[0]))
-        return fail(
-            notAttention(fmt::format("{} puts no constant in place of scores", describe(node)),
-                         "write the mask as Where(keep, scores, constant)"));
-    auto scoreMap = broadcast(at, node, score);
-    auto maskMap = broadcast(at, node, node.inputs[0]);
-    if (!scoreMap || !maskMap)
-        return false;
-    auto access = operandAt({node.inputs[0], std::move(*maskMap)}, false);
-    if (!access)
-        return false;
-    // Scales met so far stand behind the mask: they reach what it puts in place too.
-    m_out.masks.push_back(
-        {keepsTrue ? ScoreMask::Kind::KeepWhereTrue : ScoreMask::Kind::KeepWhereFalse,
-         std::move(*access), *fill * m_out.scale});
-    at = {score, std::move(*scoreMap)};
-    return true;
-}
-
-bool AttentionLowering::walkOneScore(Cursor& at, const Node& node) {
-    switch (node.op) {
-    case Op::Mul:
-    case Op::Div:
-        return scaleBy(at, node);
-    case Op::Add:
-        return addMask(at, node);
-    case Op::Where:
-        return selectMask(at, node);
-    default:
-        return fail(notAttention(
-            fmt::format("{} between the two products is no scale or mask", describe(node)),
-            "leave it out of the match"));
-    }
-}
-
-/// From the Softmax's operand to the first MatMul.
-bool AttentionLowering::walkScores(Cursor& at) {
+bool AttentionLowering::throughViewsAndCasts(Cursor& at) {
+    const auto isComputed = [&](ValueId id) { // as float32 inside the kernel
+        const DType dtype = m_body.dtype(id);
+        return dtype == DType::Float32 || isNarrowFloat(dtype);
+    };
     for (;;) {
         if (!throughViews(at))
             return false;
         NodeId maker = m_body.graph().producer(at.value);
-        if (maker == m_firstId) {
-            std::reverse(m_out.masks.begin(), m_out.masks.end()); // met last to first
+        const bool isCast = maker.valid() && (m_body.node(maker).op == Op::Cast ||
+                                              m_body.node(maker).op == Op::CastLike);
+        if (!isCast || m_body.strict())
             return true;
-        }
-        if (!maker.valid())
-            return fail(notAttention("the scores come from no product inside the body",
-                                     "match the first MatMul too"));
-        if (!walkOneScore(at, m_body.node(maker)))
-            return false;
+        ValueId source = m_body.node(maker).inputs[0];
+        if (!isComputed(source) || !isComputed(at.value))
+            return true;
+        at.value = source;
     }
 }
 
@@ -246,6 +67,8 @@ std::optional<Access> AttentionLowering::operandAt(Cursor at, bool scaled) {
     }
 }
 
+namespace {
+
 /// The index map of a MatMul's operand from that of its result; `inner` is the reduced index.
 IndexMap matMulOperand(const LowerBody& body, const Node& node, size_t slot, const IndexMap& result,
                        const DimIndex& inner) {
@@ -261,6 +84,8 @@ IndexMap matMulOperand(const LowerBody& body, const Node& node, size_t slot, con
     out[own.size() - 1] = innerLast ? inner : free;
     return out;
 }
+
+} // namespace
 
 bool AttentionLowering::start() {
     std::vector<NodeId> products = m_body.nodesOf(NodeClass::Contraction);
@@ -293,6 +118,7 @@ bool AttentionLowering::start() {
     const bool qTransposed = firstNode.attributes.integer("transA") != 0;
     const int64_t s = v[v.size() - (vTransposed ? 1 : 2)];
     const int64_t d = q[q.size() - (qTransposed ? 2 : 1)];
+    m_keys = s;
     m_s = identityMap({s}, static_cast<uint32_t>(m_space.size()));
     m_space.push_back(s);
     m_d = identityMap({d}, static_cast<uint32_t>(m_space.size()));
@@ -313,7 +139,7 @@ bool AttentionLowering::walkResult() {
                                  "scale the scores instead"));
     m_resultMap = at.map;
     Cursor weights{second.inputs[0], matMulOperand(m_body, second, 0, at.map, m_s[0])};
-    if (!throughViews(weights))
+    if (!throughViewsAndCasts(weights))
         return false;
     const Node& softmax = m_body.node(m_softmaxId);
     if (m_body.graph().producer(weights.value) != m_softmaxId || weights.map.back() != m_s[0])
@@ -382,8 +208,10 @@ bool AttentionLowering::placeDims() {
     };
     bool fits = renumbered(m_out.q, l, d) && renumbered(m_out.k, s, d) &&
                 renumbered(m_out.v, s, e) && renumbered(m_out.output, l, e);
-    for (ScoreMask& mask : m_out.masks)
-        fits = fits && renumbered(mask.access, l, s);
+    for (ScoreStep& step : m_out.steps)
+        fits = fits && (!step.reads() || renumbered(step.access, l, s));
+    if (m_out.sink && m_out.sink->read)
+        fits = fits && renumbered(*m_out.sink->read, l, UINT32_MAX);
     return fits || fail(shapeReason(text(m_resultMap), text(m_space),
                                     "an operand of the attention moves along a foreign dim"));
 }
@@ -420,8 +248,6 @@ LowerResult AttentionLowering::run() {
     return shapeReason(text(m_space), text(m_first),
                        "the shapes of the body cannot be brought to one space");
 }
-
-} // namespace
 
 LowerResult lowerAttention(const LowerBody& body) {
     return AttentionLowering(body).run();

@@ -137,24 +137,34 @@ struct Contraction {
     Extents poolSpace;
 };
 
-/// One step between the scaled scores and the softmax: an operand that is added, or a condition
-/// that keeps some scores and replaces the others.
-struct ScoreMask {
-    enum class Kind : uint8_t { Additive, KeepWhereTrue, KeepWhereFalse };
+/// One step between the scaled scores and the softmax: an operand that is added or multiplied with,
+/// a condition that keeps some scores and replaces the others, or a function of the score alone.
+struct ScoreStep {
+    enum class Kind : uint8_t { Add, Multiply, KeepWhereTrue, KeepWhereFalse, Apply };
 
-    Kind kind = Kind::Additive;
-    Access access;                                          ///< over [batch..., L, S]
+    Kind kind = Kind::Add;
+    Access access;                                          ///< over [batch..., L, S]; not of Apply
     double fill = -std::numeric_limits<double>::infinity(); ///< in place of scores not kept
+    Tape function; ///< of Apply: one input and one result, float32 or float64
+
+    bool reads() const { return kind != Kind::Apply; }
 };
 
-/// softmax(masks(scale * Q K^T)) V, masks in order of application. Accesses: q over
+/// The score of one more key, which has no value: what a row may look at instead of all others.
+struct ScoreSink {
+    std::optional<Access> read; ///< over [batch..., L]; none: `number` everywhere
+    double number = 0;
+};
+
+/// softmax(steps(scale * Q K^T)) V, steps in order of application. Accesses: q over
 /// [batch..., L, D], k over [batch..., S, D], v over [batch..., S, E], output over
 /// [batch..., L, E].
 struct Attention {
     Extents batch;
     int64_t l = 0, s = 0, d = 0, e = 0;
     Access q, k, v, output;
-    std::vector<ScoreMask> masks;
+    std::vector<ScoreStep> steps;
+    std::optional<ScoreSink> sink;
     double scale = 1;
 };
 

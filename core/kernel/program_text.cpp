@@ -148,15 +148,22 @@ void Printer::operator()(const Attention& code) {
     line("q = " + accessText("in", code.q));
     line("k = " + accessText("in", code.k));
     line("v = " + accessText("in", code.v));
-    for (const ScoreMask& mask : code.masks) {
-        const std::string operand = accessText("in", mask.access);
-        if (mask.kind == ScoreMask::Kind::Additive)
+    for (const ScoreStep& step : code.steps) {
+        const std::string operand = step.reads() ? accessText("in", step.access) : "";
+        if (step.kind == ScoreStep::Kind::Apply)
+            tape("score", step.function);
+        else if (step.kind == ScoreStep::Kind::Add)
             line("mask = + " + operand);
+        else if (step.kind == ScoreStep::Kind::Multiply)
+            line("mask = * " + operand);
         else
             line(fmt::format("mask = {}{} else {}",
-                             mask.kind == ScoreMask::Kind::KeepWhereFalse ? "not " : "", operand,
-                             mask.fill));
+                             step.kind == ScoreStep::Kind::KeepWhereFalse ? "not " : "", operand,
+                             step.fill));
     }
+    if (code.sink)
+        line("sink = " + (code.sink->read ? accessText("in", *code.sink->read)
+                                          : fmt::format("{}", code.sink->number)));
     line("write " + accessText("out", code.output));
 }
 

@@ -116,7 +116,11 @@ struct Counter {
     void operator()(const Attention& code) {
         const int64_t scores = count(code.batch) * code.l * code.s;
         out.matrixFlops = 2 * scores * (code.d + code.e);
-        const auto masks = static_cast<int64_t>(code.masks.size());
+        int64_t masks = 0;
+        for (const ScoreStep& step : code.steps) {
+            masks += step.reads() ? 1 : 0;
+            tape(step.function, scores);
+        }
         out.flops += out.matrixFlops + (3 + masks) * scores;
         out.issue += (8 + 2 * masks) * scores;
         out.scores = scores;

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax(masks(scale * Q K^T)) V without the scores in memory: a block owns some queries of one
+// softmax(steps(scale * Q K^T)) V without the scores in memory: a block owns some queries of one
 // batch and walks over the keys, or over a part of them, with a running maximum and sum.
 #pragma once
 
 #include "gpu/emit/emit_kernel.h"
+#include "gpu/emit/emit_tape.h"
 
 namespace fuselage::gpu {
+
+/// What one step of the scores reads or calls.
+struct ScoreStepText {
+    KernelOperand operand; ///< of one that reads
+    TapeFunction function; ///< of one that does not
+};
 
 /// What the attention kernels share: operands over [batch..., row, column] and the text of a score.
 struct AttentionSpec {
     const KernelRequest* request = nullptr;
     const Attention* code = nullptr;
     KernelOperand q, k, v, output;
-    std::vector<KernelOperand> masks;
+    std::vector<ScoreStepText> steps;
+    std::optional<KernelOperand> sink; ///< none: a number, or there is none
     size_t batchDims = 0;
     int64_t batches = 1;
     bool narrow = false; ///< the result is stored in 16 bits, narrow exponentials may serve
@@ -28,9 +36,17 @@ struct AttentionSpec {
     std::string splitBatch(const std::string& linear) const;
     /// Address of the first element of a batch.
     std::string base(const KernelOperand& operand) const;
-    /// Statements that apply scale and masks to `score`, of query l and key s.
-    std::string maskScore(const std::string& l, const std::string& s,
+    /// The device functions of the steps.
+    std::string functions() const;
+    bool readsMasks() const;
+    /// Statements that apply scale and steps to `score`, of query l and key s.
+    std::string stepScore(const std::string& l, const std::string& s,
                           const std::string& indent) const;
+    /// Declares `sink`, of query l; nothing without one. `l` may lie beyond the last one.
+    std::string declareSink(const std::string& l, const std::string& indent) const;
+    /// What a running maximum and its sum begin with where `holds`, the sink: it counts once.
+    std::string firstTop(const std::string& holds = {}) const;
+    std::string firstTotal(const std::string& holds = {}) const;
     std::string exponential(const std::string& x) const;
 };
 

@@ -17,7 +17,7 @@ std::string scoreText(const AttentionSpec& spec) {
                spec.type(), spec.code->d, spec.base(spec.q), spec.rowStride(spec.q),
                spec.columnStride(spec.q), spec.base(spec.k), spec.rowStride(spec.k),
                spec.columnStride(spec.k)) +
-           spec.maskScore("l", "s", "        ");
+           spec.stepScore("l", "s", "        ");
 }
 
 KernelPart plainPart(const AttentionSpec& spec) {
@@ -37,9 +37,15 @@ KernelPart plainPart(const AttentionSpec& spec) {
                 spec.splitBatch(fmt::format("index / {}u", code.e * code.l));
     const std::string keys =
         fmt::format("#pragma unroll 1\n    for (int s = 0; s < {}; ++s) {{\n", code.s);
-    part.body += fmt::format("    {} top = {};\n", spec.type(), lowestScore(spec.output.dtype)) +
-                 keys + scoreText(spec) + "        top = maximum(top, score);\n    }\n";
-    part.body += fmt::format("    {0} total = 0, sum = 0;\n", spec.type()) + keys +
+    part.functions = spec.functions();
+    part.body += spec.declareSink("l", "    ") +
+                 fmt::format("    {} top = {};\n", spec.type(), spec.firstTop()) + keys +
+                 scoreText(spec) + "        top = maximum(top, score);\n    }\n";
+    const std::string first =
+        code.sink ? fmt::format("sink == {} ? {}(0) : {}", lowestScore(spec.output.dtype),
+                                spec.type(), spec.exponential("sink - top"))
+                  : "0";
+    part.body += fmt::format("    {} total = {}, sum = 0;\n", spec.type(), first) + keys +
                  scoreText(spec) +
                  fmt::format("        const {} weight = {};\n        total += weight;\n"
                              "        sum += weight * load({} + s * {} + e * {});\n    }}\n",

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <limits>
 
@@ -43,8 +44,16 @@ std::variant<AttentionSpec, Reason> attentionSpec(const KernelRequest& request) 
     out.k = readOperand(request, code.k, dims);
     out.v = readOperand(request, code.v, dims);
     out.output = writtenOperand(request, code.output, dims);
-    for (const ScoreMask& mask : code.masks)
-        out.masks.push_back(readOperand(request, mask.access, dims));
+    for (const ScoreStep& step : code.steps) {
+        ScoreStepText& text = out.steps.emplace_back();
+        if (step.reads())
+            text.operand = readOperand(request, step.access, dims);
+        else
+            text.function = printTape(fmt::format("@score{}", out.steps.size() - 1), step.function,
+                                      {request.strict, false, {}, {}});
+    }
+    if (code.sink && code.sink->read)
+        out.sink = readOperand(request, *code.sink->read, dims);
     for (const KernelOperand* operand : {&out.q, &out.k, &out.v, &out.output})
         if (!isFloat(operand->dtype))
             return refusal("dtype", "attention over integers is not supported");
@@ -76,23 +85,71 @@ std::string AttentionSpec::base(const KernelOperand& operand) const {
     return out;
 }
 
-std::string AttentionSpec::maskScore(const std::string& l, const std::string& s,
+std::string AttentionSpec::functions() const {
+    std::string out;
+    for (const ScoreStepText& step : steps)
+        out += step.function.text;
+    return out;
+}
+
+bool AttentionSpec::readsMasks() const {
+    return std::any_of(code->steps.begin(), code->steps.end(),
+                       [](const ScoreStep& step) { return step.reads(); });
+}
+
+std::string AttentionSpec::stepScore(const std::string& l, const std::string& s,
                                      const std::string& indent) const {
     std::string out;
     if (code->scale != 1)
         out += fmt::format("{}score *= {};\n", indent, floatLiteral(output.dtype, code->scale));
-    for (size_t m = 0; m < masks.size(); ++m) {
-        const std::string at = fmt::format("load({} + ({}) * {} + ({}) * {})", base(masks[m]), l,
-                                           rowStride(masks[m]), s, columnStride(masks[m]));
-        const ScoreMask& mask = code->masks[m];
-        if (mask.kind == ScoreMask::Kind::Additive)
+    for (size_t i = 0; i < steps.size(); ++i) {
+        const ScoreStep& step = code->steps[i];
+        if (step.kind == ScoreStep::Kind::Apply) {
+            out += fmt::format("{}{};\n", indent, steps[i].function.call({"score"}, {"score"}));
+            continue;
+        }
+        const KernelOperand& operand = steps[i].operand;
+        const std::string at = fmt::format("load({} + ({}) * {} + ({}) * {})", base(operand), l,
+                                           rowStride(operand), s, columnStride(operand));
+        if (step.kind == ScoreStep::Kind::Add)
             out += fmt::format("{}score += {};\n", indent, at);
+        else if (step.kind == ScoreStep::Kind::Multiply)
+            out += fmt::format("{}score *= {};\n", indent, at);
         else
             out += fmt::format("{}if (({} != 0) != {})\n{}    score = {};\n", indent, at,
-                               mask.kind == ScoreMask::Kind::KeepWhereTrue, indent,
-                               floatLiteral(output.dtype, mask.fill));
+                               step.kind == ScoreStep::Kind::KeepWhereTrue, indent,
+                               floatLiteral(output.dtype, step.fill));
     }
     return out;
+}
+
+std::string AttentionSpec::declareSink(const std::string& l, const std::string& indent) const {
+    if (!code->sink)
+        return {};
+    std::string number = floatLiteral(output.dtype, code->sink->number);
+    if (sink) {
+        const int64_t stride = rowStride(*sink);
+        number = fmt::format(
+            "load({}{})", base(*sink),
+            stride == 0 ? ""
+                        : fmt::format(" + ({0} < {1} ? {0} : {1}) * {2}", l, code->l - 1, stride));
+    }
+    return fmt::format("{}const {} sink = {};\n", indent, type(), number);
+}
+
+std::string AttentionSpec::firstTop(const std::string& holds) const {
+    const std::string lowest = lowestScore(output.dtype);
+    if (!code->sink)
+        return lowest;
+    return holds.empty() ? "sink" : fmt::format("{} ? sink : {}", holds, lowest);
+}
+
+std::string AttentionSpec::firstTotal(const std::string& holds) const {
+    const std::string none = floatLiteral(output.dtype, 0);
+    if (!code->sink)
+        return none;
+    return fmt::format("{}sink != {} ? {} : {}", holds.empty() ? "" : holds + " && ",
+                       lowestScore(output.dtype), floatLiteral(output.dtype, 1), none);
 }
 
 std::string AttentionSpec::exponential(const std::string& x) const {

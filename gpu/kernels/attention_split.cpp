@@ -71,8 +71,13 @@ std::string SplitEmitter::place() const {
 /// Some keys of each team at a time, whose loads are under way together.
 std::string SplitEmitter::walk() const {
     const std::string lowest = lowestScore(DType::Float32);
-    std::string out = fmt::format(
-        "    float top = {0}, total = 0.0f, sum[{1}] = {{}};\n#pragma unroll 1\n"
+    const std::string holds = "part == 0u && team == 0"; // the sink counts once
+    std::string out =
+        m_spec.declareSink("l", "    ") +
+        fmt::format("    float top = {}, total = {}, sum[{}] = {{}};\n", m_spec.firstTop(holds),
+                    m_spec.firstTotal(holds), m_shape.elements);
+    out += fmt::format(
+        "#pragma unroll 1\n"
         "    for (int from = first; from < end; from += {2}) {{\n"
         "        float keys[{3}][{1}], values[{3}][{1}], scores[{3}];\n#pragma unroll\n"
         "        for (int u = 0; u < {3}; ++u) {{\n" // beyond the last key: that one again
@@ -89,7 +94,7 @@ std::string SplitEmitter::walk() const {
         lowest, m_shape.elements, m_shape.teams() * together, together, m_shape.teams(),
         m_spec.base(m_spec.k), m_spec.rowStride(m_spec.k), m_spec.base(m_spec.v),
         m_spec.rowStride(m_spec.v), m_shape.lanes);
-    out += m_spec.maskScore("l", "s", "                ");
+    out += m_spec.stepScore("l", "s", "                ");
     return out + fmt::format(
                      "            }} else {{\n                score = {0};\n            }}\n"
                      "            scores[u] = score;\n            high = maximum(high, score);\n"
@@ -169,8 +174,9 @@ KernelPart SplitEmitter::emit() const {
                                 "of {}, {} lanes a key, added in order by the block that is last",
                                 m_code.l, m_code.s, m_spec.batches, m_shape.parts, m_shape.keysEach,
                                 m_shape.lanes)};
+    part.functions = m_spec.functions();
     if (m_shape.parts > 1) {
-        part.functions =
+        part.functions +=
             "/// What another block wrote.\n"
             "__device__ __forceinline__ float @part(const float* from) {\n"
             "    float out = 0.0f;\n    addPart<1>(from, &out);\n    return out;\n}\n\n";

@@ -106,9 +106,10 @@ std::string TensorEmitter::place() const {
     return out + fmt::format("    float sum[{0}][4], top[2], total[2];\n#pragma unroll\n"
                              "    for (int j = 0; j < {0}; ++j)\n#pragma unroll\n"
                              "        for (int k = 0; k < 4; ++k)\n            sum[j][k] = 0.0f;\n"
-                             "#pragma unroll\n    for (int h = 0; h < 2; ++h) {{\n"
-                             "        top[h] = {1};\n        total[h] = 0.0f;\n    }}\n",
-                             m_e / 8, lowestScore(DType::Float32));
+                             "#pragma unroll\n    for (int h = 0; h < 2; ++h) {{\n{3}"
+                             "        top[h] = {1};\n        total[h] = {2};\n    }}\n",
+                             m_e / 8, m_spec.firstTop(), m_spec.firstTotal("t == 0"),
+                             m_spec.declareSink("(query + warp * 16 + g + h * 8)", "        "));
 }
 
 std::string TensorEmitter::scores() const {
@@ -124,7 +125,7 @@ std::string TensorEmitter::scores() const {
         "                multiply(part[j + 1], q[k], b[2], b[3], static_cast<const {3}*>(0));\n"
         "            }}\n        }}\n",
         m_keys / 8, m_d / 16, m_d + 8, m_type);
-    const bool rowsEnd = !m_spec.masks.empty() && m_code.l % (warps * queriesOfWarp) != 0;
+    const bool rowsEnd = m_spec.readsMasks() && m_code.l % (warps * queriesOfWarp) != 0;
     const bool keysEnd = m_code.s % m_keys != 0;
     out += fmt::format("#pragma unroll\n        for (int j = 0; j < {}; ++j)\n"
                        "#pragma unroll\n            for (int k = 0; k < 4; ++k) {{\n"
@@ -135,7 +136,7 @@ std::string TensorEmitter::scores() const {
     std::string inside = rowsEnd ? fmt::format("l < {}", m_code.l) : "";
     if (keysEnd)
         inside += fmt::format("{}s < {}", inside.empty() ? "" : " && ", m_code.s);
-    const std::string masked = m_spec.maskScore("l", "s", "                    ");
+    const std::string masked = m_spec.stepScore("l", "s", "                    ");
     if (inside.empty())
         out += masked;
     else
@@ -234,6 +235,7 @@ KernelPart TensorEmitter::emit() const {
     part.helpers = {"vectors", "reduce", "async", "mma"};
     part.sharedBytes = static_cast<uint32_t>(sharedBytes());
     part.residentBlocks = 2;
+    part.functions = m_spec.functions();
     part.numeric = NumericClass::Reassociated;
     part.comment = {
         fmt::format("attention of {} queries to {} keys, {} batches, on tensor cores: 16 "

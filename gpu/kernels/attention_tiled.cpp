@@ -84,7 +84,7 @@ std::string TiledEmitter::scores() const {
                        "                float score = part[i][j];\n"
                        "                if (l < {} && s < {}) {{\n",
                        m_rows, m_keysEach, m_code.l, m_code.s);
-    out += m_spec.maskScore("l", "s", "                    ");
+    out += m_spec.stepScore("l", "s", "                    ");
     return out + fmt::format("                }} else {{\n                    score = {};\n"
                              "                }}\n                weights[(firstRow + i) * {} + "
                              "firstColumn + j * 16] = score;\n            }}\n",
@@ -175,11 +175,14 @@ KernelPart TiledEmitter::emit() const {
     part.body += m_spec.splitBatch(fmt::format("block / {}u", tiles));
     part.body += stage(m_spec.q, "queries", m_tile.queries, m_code.d, "query", m_code.l);
     part.body += fmt::format(
-        "    if (threadIdx.x < {0}u) {{\n        tops[threadIdx.x] = {1};\n"
-        "        totals[threadIdx.x] = 0.0f;\n    }}\n"
+        "    if (threadIdx.x < {0}u) {{\n{4}        tops[threadIdx.x] = {1};\n"
+        "        totals[threadIdx.x] = {5};\n    }}\n"
         "    float sum[{2}][{3}];\n#pragma unroll\n    for (int i = 0; i < {2}; ++i)\n"
         "#pragma unroll\n        for (int j = 0; j < {3}; ++j)\n            sum[i][j] = 0.0f;\n",
-        m_tile.queries, lowestScore(DType::Float32), m_rows, m_valuesEach);
+        m_tile.queries, m_spec.firstTop(), m_rows, m_valuesEach,
+        m_spec.declareSink("(query + static_cast<int>(threadIdx.x))", "        "),
+        m_spec.firstTotal());
+    part.functions = m_spec.functions();
     part.body += fmt::format("    for (int key = 0; key < {}; key += {}) {{\n"
                              "        __syncthreads();\n",
                              m_code.s, m_tile.keys);

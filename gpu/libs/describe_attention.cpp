@@ -32,8 +32,12 @@ std::variant<std::vector<Loop>, Reason> twoLoops(const Extents& batch,
 }
 
 std::optional<Reason> maskReason(const KernelRequest& request, const Attention& program) {
-    for (const ScoreMask& mask : program.masks) {
-        if (mask.kind != ScoreMask::Kind::Additive)
+    if (program.sink)
+        return Reason{"mask", "cuDNN's attention has no sink beside the keys", {}, {}};
+    for (const ScoreStep& mask : program.steps) {
+        if (mask.kind == ScoreStep::Kind::Apply)
+            return Reason{"mask", "cuDNN's attention takes no function of the scores", {}, {}};
+        if (mask.kind != ScoreStep::Kind::Add)
             return Reason{"mask",
                           "cuDNN's attention takes masks that are added to the scores",
                           "write the mask as a sum with zero and minus infinity",
@@ -113,7 +117,7 @@ std::variant<Frame, Reason> frameOf(const KernelRequest& request, const Attentio
         read(*access);
     operands.push_back(
         strided(program.output, request.outputs[program.output.operand].strides, dims));
-    for (const ScoreMask& mask : program.masks)
+    for (const ScoreStep& mask : program.steps)
         read(mask.access);
     auto found = twoLoops(program.batch, operands);
     if (auto* reason = std::get_if<Reason>(&found))
@@ -160,11 +164,11 @@ DescribeResult describeParts(const KernelRequest& request, const Attention& prog
     builder.graph.nodes.emplace_back(scores);
     size_t x = builder.pointwise(PointwiseMode::Multiply, scores.c,
                                  builder.addStoredScalar(program.scale));
-    for (size_t i = 0; i < program.masks.size(); ++i) {
+    for (size_t i = 0; i < program.steps.size(); ++i) {
         const size_t operand = Frame::firstMask + i;
         x = builder.pointwise(
             PointwiseMode::Add, x,
-            frame.addTo(builder, operand, program.masks[i].access, builder.frame().dims));
+            frame.addTo(builder, operand, program.steps[i].access, builder.frame().dims));
     }
     x = builder.pointwise(PointwiseMode::Subtract, x, builder.reduce(ReductionMode::Maximum, x, 3));
     x = builder.pointwise(PointwiseMode::Exp, x);
@@ -190,7 +194,7 @@ DescribeResult describeAttention(const KernelRequest& request) {
     auto frame = frameOf(request, program);
     if (auto* reason = std::get_if<Reason>(&frame))
         return std::move(*reason);
-    DescribeResult out = program.masks.empty()
+    DescribeResult out = program.steps.empty()
                              ? describeWhole(request, program, std::get<Frame>(frame))
                              : describeParts(request, program, std::get<Frame>(frame));
     if (auto* graph = std::get_if<GraphDescription>(&out))

@@ -312,9 +312,13 @@ private:
                joinedWith(after, after.s, after.e));
         follow(code.output, m_program.outputs, joinedWith(before, before.l, before.e),
                joinedWith(after, after.l, after.e));
-        for (ScoreMask& mask : code.masks)
-            follow(mask.access, m_program.inputs, joinedWith(before, before.l, before.s),
-                   joinedWith(after, after.l, after.s));
+        for (ScoreStep& step : code.steps)
+            if (step.reads())
+                follow(step.access, m_program.inputs, joinedWith(before, before.l, before.s),
+                       joinedWith(after, after.l, after.s));
+        if (code.sink && code.sink->read)
+            follow(*code.sink->read, m_program.inputs, joinedWith(before, before.l, 1),
+                   joinedWith(after, after.l, 1));
         return true;
     }
 

@@ -73,6 +73,27 @@ std::vector<Case> attentionCases() {
         "{ t = Transpose<perm=[0,2,1]>(k)  s = MatMul(q, t)  p = Softmax<axis=-1>(s) "
         "y = MatMul(p, v) }")
         .variants = onUnits;
+    const std::string cap = "c = Constant<value_float=3.0>()  d = Div(s, c)  e = Tanh(d) "
+                            "f = Mul(e, c)  ";
+    add("cap_and_mask", masked("float", "float[37,29] m", cap + "x = Add(f, m)"));
+    add("scale_of_each_head", masked("float", "float[3,1,1] h, bool[1,1,37,29] c",
+                                     "low = Constant<value_float=-9.0>()  w = Where(c, s, low) "
+                                     "x = Mul(h, w)"));
+    const std::string sunk =
+        "({0}[{1}] q, {0}[{2}] k, {0}[{2}] v, {0}[{3}] h) => ({0}[{1}] y) "
+        "{{ t = Transpose<perm=[0,2,1]>(k)  w = Constant<value_ints=[{4}]>() "
+        "z = Constant<value_ints=[0]>()  n = Constant<value_ints=[{5}]>() "
+        "l = Constant<value_ints=[-1]>()  s = MatMul(q, t)  b = Expand(h, w) "
+        "j = Concat<axis=-1>(s, b)  p = Softmax<axis=-1>(j)  g = Slice(p, z, n, l) "
+        "y = MatMul(g, v) }}";
+    add("sink",
+        fmt::format(fmt::runtime(sunk), "float", "3,37,16", "3,29,16", "3,1,1", "3,37,1", 29));
+    add("sink_of_each_row_half",
+        fmt::format(fmt::runtime(sunk), "float16", "3,70,24", "3,33,24", "3,70,1", "3,70,1", 33))
+        .variants = onUnits;
+    add("decode_sink",
+        fmt::format(fmt::runtime(sunk), "float16", "6,2,64", "6,333,64", "6,1,1", "6,2,1", 333))
+        .variants = "attention_split attention_tiled attention_plain";
     // A decoder's step: one query to a cache, in parts that do not end with its keys.
     add("decode_half", "(float16[2,3,1,64] q, float16[2,3,333,64] k, float16[2,3,333,64] v, "
                        "float16[2,1,1,333] m) => (float16[2,3,1,64] y) "

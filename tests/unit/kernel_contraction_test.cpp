@@ -186,7 +186,7 @@ TEST(LowerAttention, BooleanMaskKeepsItsFill) {
         "{ c = Constant<value_float=-10000.0>()  s = MatMul(q, k)  a = Where(m, s, c) "
         "p = Softmax(a)  y = MatMul(p, v) }",
         "Attention");
-    EXPECT_EQ(std::get<Attention>(program.code).masks.at(0).fill, -10000);
+    EXPECT_EQ(std::get<Attention>(program.code).steps.at(0).fill, -10000);
 }
 
 TEST(LowerAttention, CausalWhereHidesScoresWhereTrue) {
@@ -195,8 +195,8 @@ TEST(LowerAttention, CausalWhereHidesScoresWhereTrue) {
         "{ c = Constant<value_float=-50.0>()  s = MatMul(q, k)  a = Where(hidden, c, s) "
         "p = Softmax(a)  y = MatMul(p, v) }",
         "Attention");
-    const ScoreMask& mask = std::get<Attention>(program.code).masks.at(0);
-    EXPECT_EQ(mask.kind, ScoreMask::Kind::KeepWhereFalse);
+    const ScoreStep& mask = std::get<Attention>(program.code).steps.at(0);
+    EXPECT_EQ(mask.kind, ScoreStep::Kind::KeepWhereFalse);
     EXPECT_EQ(mask.fill, -50);
     EXPECT_NE(text(program).find("mask = not in3[d1, d2] else -50"), std::string::npos);
 }
@@ -209,10 +209,10 @@ TEST(LowerAttention, MasksAreAppliedInTheirOrder) {
         "y = MatMul(p, v) }",
         "Attention");
     const auto& attention = std::get<Attention>(program.code);
-    ASSERT_EQ(attention.masks.size(), 2U);
-    EXPECT_EQ(attention.masks[0].kind, ScoreMask::Kind::KeepWhereTrue);
-    EXPECT_EQ(attention.masks[0].fill, -4); // scaled with the scores
-    EXPECT_EQ(attention.masks[1].kind, ScoreMask::Kind::Additive);
+    ASSERT_EQ(attention.steps.size(), 2U);
+    EXPECT_EQ(attention.steps[0].kind, ScoreStep::Kind::KeepWhereTrue);
+    EXPECT_EQ(attention.steps[0].fill, -4); // scaled with the scores
+    EXPECT_EQ(attention.steps[1].kind, ScoreStep::Kind::Add);
     EXPECT_EQ(attention.scale, 0.5);
 }
 
@@ -226,7 +226,7 @@ TEST(LowerAttention, WindowMaskIsAddedUnderAnotherShape) {
         "Attention");
     const auto& attention = std::get<Attention>(program.code);
     EXPECT_EQ(attention.batch, (Extents{2, 3, 2}));
-    EXPECT_EQ(attention.masks.size(), 2U);
+    EXPECT_EQ(attention.steps.size(), 2U);
     EXPECT_NE(text(program).find("in4[0, d1, 0, d3, d4]"), std::string::npos);
 }
 
@@ -239,12 +239,87 @@ TEST(LowerAttention, ScalingAnAddedMaskIsRefused) {
     EXPECT_NE(reason.message.find("scaled"), std::string::npos);
 }
 
-TEST(LowerAttention, OtherWorkBetweenTheProductsIsRefused) {
+TEST(LowerAttention, WorkThatIsNoFunctionOfOneScoreIsRefused) {
     Reason reason =
         refusalOf("(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v) => (float[3,4,6] y)"
-                  "{ s = MatMul(q, k)  a = Tanh(s)  p = Softmax(a)  y = MatMul(p, v) }");
+                  "{ s = MatMul(q, k)  a = Mul(s, s)  p = Softmax(a)  y = MatMul(p, v) }");
     EXPECT_EQ(reason.code, "kind");
-    EXPECT_NE(reason.message.find("Tanh"), std::string::npos);
+    EXPECT_NE(reason.message.find("Mul"), std::string::npos);
+}
+
+TEST(LowerAttention, FunctionsOfTheScoresAreOneTape) {
+    KernelProgram program = expectLowers(
+        "(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v, float[4,4] m) => (float[3,4,6] y) "
+        "{ c = Constant<value_float=0.5>()  t = Constant<value_float=30.0>()  s = MatMul(q, k) "
+        "a = Mul(s, c)  b = Div(a, t)  d = Tanh(b)  e = Mul(d, t)  f = Abs(e)  g = Add(f, m) "
+        "p = Softmax(g)  y = MatMul(p, v) }",
+        "Attention");
+    EXPECT_EQ(
+        text(program),
+        R"(Attention (float[3,4,5], float[3,5,4], float[3,4,6], float[4,4]) => (float[3,4,6]) reassociated
+  batch [3] l 4 s 4 d 5 e 6 scale 0.016666666666666666
+  q = in0[d0, d1, d2]
+  k = in1[d0, d2, d1]
+  v = in2[d0, d1, d2]
+  score:
+    r0 = input 0 : float
+    r1 = tanh r0 : float
+    r2 = constant 30 : float
+    r3 = mul r1 r2 : float
+    r4 = abs r3 : float
+    return r4
+  mask = + in3[d1, d2]
+  write out0[d0, d1, d2]
+)");
+}
+
+TEST(LowerAttention, AScaleOfEachHeadIsAnOperand) {
+    KernelProgram program = expectLowers(
+        "(float[2,3,4,5] q, float[2,3,5,7] k, float[2,3,7,6] v, float[3,1,1] h) => "
+        "(float[2,3,4,6] y) { c = Constant<value_float=0.5>()  s = MatMul(q, k)  a = Mul(h, s) "
+        "b = Mul(a, c)  p = Softmax(b)  y = MatMul(p, v) }",
+        "Attention");
+    EXPECT_NE(text(program).find("scale 0.5"), std::string::npos);
+    EXPECT_NE(text(program).find("mask = * in3[d1, 0, 0]"), std::string::npos);
+}
+
+TEST(LowerAttention, AFunctionMayStandBehindAMask) {
+    KernelProgram program = expectLowers(
+        "(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v, float[4,4] m, bool[1,4] c) => "
+        "(float[3,4,6] y) { t = Constant<value_float=2.0>()  low = Constant<value_float=-3.0>() "
+        "s = MatMul(q, k)  a = Add(s, m)  b = Where(c, a, low)  d = Sigmoid(b)  e = Mul(d, t) "
+        "p = Softmax(e)  y = MatMul(p, v) }",
+        "Attention");
+    const auto& attention = std::get<Attention>(program.code);
+    ASSERT_EQ(attention.steps.size(), 3U);
+    EXPECT_EQ(attention.steps[2].kind, ScoreStep::Kind::Apply);
+    EXPECT_EQ(attention.scale, 1);
+}
+
+TEST(LowerAttention, ASinkIsOneMoreKeyWithoutAValue) {
+    const std::string scores =
+        "(float[2,3,4,5] q, float[2,3,5,7] k, float[2,3,7,6] v, float[3] h) => (float[2,3,4,6] y) "
+        "{ e = Constant<value_ints=[1,3,1,1]>()  w = Constant<value_ints=[2,3,4,1]>() "
+        "z = Constant<value_ints=[0]>()  n = Constant<value_ints=[7]>() "
+        "l = Constant<value_ints=[-1]>()  s = MatMul(q, k)  r = Reshape(h, e)  b = Expand(r, w) "
+        "c = Concat<axis=-1>(s, b)  p = Softmax<axis=3>(c)  t = Slice(p, z, n, l) "
+        "y = MatMul(t, v) }";
+    KernelProgram program = expectLowers(scores, "Attention");
+    EXPECT_NE(text(program).find("sink = in3[d1]"), std::string::npos);
+    // The weights of all keys but the last one: no sink.
+    Reason reason =
+        refusalOf("(float[3,4,5] q, float[3,5,8] k, float[3,7,6] v) => (float[3,4,6] y) "
+                  "{ z = Constant<value_ints=[0]>()  n = Constant<value_ints=[7]>() "
+                  "l = Constant<value_ints=[-1]>()  s = MatMul(q, k)  p = Softmax(s) "
+                  "t = Slice(p, z, n, l)  y = MatMul(t, v) }");
+    EXPECT_NE(reason.message.find("weighs more keys"), std::string::npos);
+}
+
+TEST(LowerAttention, CastsAroundTheSoftmaxAreWhatTheKernelDoes) {
+    expectLowers("(float16[3,4,5] q, float16[3,5,4] k, float16[3,4,6] v) => (float16[3,4,6] y) "
+                 "{ s = MatMul(q, k)  a = Cast<to=1>(s)  p = Softmax(a)  b = Cast<to=10>(p) "
+                 "y = MatMul(b, v) }",
+                 "Attention", 2e-3);
 }
 
 // Windows over other dims than the convolution's: the pool is a program of its own.
