@@ -10,26 +10,44 @@ namespace fuselage::bodies {
 namespace {
 
 struct Windows {
-    std::string attributes; ///< kernel_shape, strides, pads
+    std::string attributes; ///< kernel_shape, strides, pads and what differs from its default
     Extents kernel, results;
 };
 
+struct WindowForms {
+    bool dilates = false, ceils = false;
+};
+
 /// One window for each spatial dim that fits into it.
-Windows windowsOver(testing_support::Choices& choices, const Extents& spatial, bool padded) {
+Windows windowsOver(testing_support::Choices& choices, const Extents& spatial, WindowForms forms) {
     Windows out;
-    Extents strides, pads;
+    Extents strides, begins, ends, dilations;
+    const bool even = !choices.oneIn(4), dilates = forms.dilates && choices.oneIn(4);
+    const bool ceils = forms.ceils && choices.oneIn(4);
     for (int64_t extent : spatial) {
         const int64_t kernel = std::min(extent, 1 + choices.below(3));
-        const int64_t pad = padded && kernel > 1 ? choices.below(2) : 0;
-        strides.push_back(1 + choices.below(2));
-        pads.push_back(pad);
+        const int64_t dilation = dilates && 2 * (kernel - 1) < extent ? 2 : 1;
+        const int64_t begin = kernel > 1 ? choices.below(2) : 0;
+        const int64_t end = even ? begin : kernel > 1 ? choices.below(2) : 0;
+        const int64_t stride = 1 + choices.below(2);
+        const int64_t room = extent + begin + end - (dilation * (kernel - 1) + 1);
+        int64_t results = room / stride + 1;
+        if (ceils && room % stride != 0 && results * stride < extent + begin)
+            ++results; // the last window begins inside
+        strides.push_back(stride);
+        begins.push_back(begin);
+        ends.push_back(end);
+        dilations.push_back(dilation);
         out.kernel.push_back(kernel);
-        out.results.push_back((extent + 2 * pad - kernel) / strides.back() + 1);
+        out.results.push_back(results);
     }
-    Extents both = pads;
-    both.insert(both.end(), pads.begin(), pads.end());
+    begins.insert(begins.end(), ends.begin(), ends.end());
     out.attributes = fmt::format("kernel_shape=[{}], strides=[{}], pads=[{}]", listed(out.kernel),
-                                 listed(strides), listed(both));
+                                 listed(strides), listed(begins));
+    if (dilates)
+        out.attributes += fmt::format(", dilations=[{}]", listed(dilations));
+    if (ceils)
+        out.attributes += ", ceil_mode=1";
     return out;
 }
 
@@ -48,7 +66,7 @@ void BodyWriter::anchor() {
     if (m_stored)
         return storedAnchor();
     const size_t before = m_lines.size();
-    switch (below(9)) {
+    switch (below(12)) {
     case 0:
     case 1:
         matMul();
@@ -70,6 +88,13 @@ void BodyWriter::anchor() {
         break;
     case 7:
         softmax();
+        break;
+    case 8:
+    case 9:
+        attention();
+        break;
+    case 10:
+        instanceNorm();
         break;
     default:
         layerNorm();
@@ -124,7 +149,7 @@ void BodyWriter::conv() {
     const Known x = m_values.back();
     if (x.extents.size() < 3 || x.extents.size() > 5)
         return;
-    const Windows windows = windowsOver(m_choices, spatialOf(x.extents), true);
+    const Windows windows = windowsOver(m_choices, spatialOf(x.extents), {.dilates = true});
     const int64_t channels = x.extents[1];
     int64_t groups = 1;
     if (oneIn(3))
@@ -161,10 +186,12 @@ void BodyWriter::pool() {
         Extents extents(x.extents.size(), 1);
         extents[0] = x.extents[0];
         extents[1] = x.extents[1];
-        return add(fmt::format("GlobalAveragePool({})", x.name), std::move(extents));
+        return add(fmt::format("Global{}Pool({})", oneIn(4) ? "Max" : "Average", x.name),
+                   std::move(extents));
     }
     const bool average = oneIn(2);
-    const Windows windows = windowsOver(m_choices, spatialOf(x.extents), true);
+    const Windows windows =
+        windowsOver(m_choices, spatialOf(x.extents), {.dilates = !average, .ceils = true});
     add(fmt::format("{}<{}{}>({})", average ? "AveragePool" : "MaxPool",
                     average && oneIn(2) ? "count_include_pad=1, " : "", windows.attributes, x.name),
         joinedExtents({x.extents[0], x.extents[1]}, windows.results));
@@ -174,14 +201,16 @@ void BodyWriter::maxPool() {
     const Known x = m_values.back();
     if (x.extents.size() < 3 || x.extents.size() > 5)
         return;
-    const Windows windows = windowsOver(m_choices, spatialOf(x.extents), true);
+    const Windows windows =
+        windowsOver(m_choices, spatialOf(x.extents), {.dilates = true, .ceils = true});
     add(fmt::format("MaxPool<{}>({})", windows.attributes, x.name),
         joinedExtents({x.extents[0], x.extents[1]}, windows.results));
 }
 
 void BodyWriter::reduce() {
-    static const std::vector<std::string> ops{"ReduceMean", "ReduceSum", "ReduceMax", "ReduceL1",
-                                              "ReduceSumSquare"};
+    static const std::vector<std::string> ops{"ReduceMean", "ReduceSum",       "ReduceMax",
+                                              "ReduceL1",   "ReduceSumSquare", "ReduceMin",
+                                              "ReduceL2",   "ReduceLogSumExp"};
     const Known x = m_values.back();
     if (x.extents.empty())
         return;
@@ -206,6 +235,16 @@ void BodyWriter::softmax() {
     if (x.extents.empty())
         return;
     add(fmt::format("{}<axis={}>({})", oneIn(4) ? "LogSoftmax" : "Softmax", axisOf(x), x.name),
+        x.extents);
+}
+
+void BodyWriter::instanceNorm() {
+    const Known x = m_values.back();
+    if (x.extents.size() < 3)
+        return;
+    const Known scale = operand({x.extents[1]}), bias = operand({x.extents[1]});
+    add(fmt::format("InstanceNormalization<epsilon=0.1>({}, {}, {})", x.name, scale.name,
+                    bias.name),
         x.extents);
 }
 

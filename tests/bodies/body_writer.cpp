@@ -50,8 +50,11 @@ void BodyWriter::add(const std::string& call, Extents extents) {
 
 Body BodyWriter::write() {
     static const std::vector<Extents> shapes{
-        {4, 4}, {2, 3, 4}, {1, 4, 5, 5}, {2, 7, 16}, {2, 3, 4, 4}, {6, 8},       {1, 6},
-        {5},    {16},      {1, 8, 3, 3}, {3, 1, 8},  {2, 4, 6},    {2, 2, 3, 8}, {2, 4, 3, 3, 3}};
+        {4, 4},       {2, 3, 4},       {1, 4, 5, 5}, {2, 7, 16},
+        {2, 3, 4, 4}, {6, 8},          {1, 6},       {5},
+        {16},         {1, 8, 3, 3},    {3, 1, 8},    {2, 4, 6},
+        {2, 2, 3, 8}, {2, 4, 3, 3, 3}, {40, 48},     {1, 16, 9, 9},
+        {2, 20, 33},  {1, 3, 17, 18}};
     const Extents first = m_choices.pick(shapes);
     if (m_stored) {
         m_values.push_back(storedOperand(first));
@@ -107,7 +110,8 @@ void BodyWriter::step() {
 
 void BodyWriter::unary() {
     static const std::vector<std::string> ops{"Relu", "Neg",       "Sigmoid",     "Tanh",
-                                              "Abs",  "LeakyRelu", "HardSigmoid", "Identity"};
+                                              "Abs",  "LeakyRelu", "HardSigmoid", "Identity",
+                                              "Erf",  "Elu",       "HardSwish",   "Softplus"};
     static const std::vector<std::string> exact{"Relu", "Neg", "Abs", "Identity"};
     const Known x = m_values.back();
     add(fmt::format("{}({})", m_choices.pick(m_stored ? exact : ops), x.name), x.extents);

@@ -25,7 +25,7 @@ Body writeBody(testing_support::Choices& choices, const std::string& type);
 std::string listed(const std::vector<int64_t>& numbers);
 
 /// The part that knows extents and writes one step after another; body_views.cpp,
-/// body_anchors.cpp and body_stored.cpp.
+/// body_anchors.cpp, body_attention.cpp and body_stored.cpp.
 class BodyWriter {
 public:
     BodyWriter(testing_support::Choices& choices, const std::string& type)
@@ -77,7 +77,12 @@ private:
     void reduce();
     void softmax();
     void layerNorm();
+    void instanceNorm();
     void maxPool();
+    void attention();
+    void scoreStep();
+    void weighWithSinks(const std::string& axis);
+    std::string number(const char* value);
 
     // Of stored bodies.
     std::string zeroPoint(const std::string& type, int64_t count);
