@@ -50,6 +50,28 @@ bool holds(DType integer, double number) {
                                       : wrapTo(integer, whole) == whole;
 }
 
+bool isNamed(const Value& value, std::initializer_list<const char*> parts) {
+    return std::any_of(parts.begin(), parts.end(), [&](const char* part) {
+        return value.name.find(part) != std::string::npos;
+    });
+}
+
+/// What says how many rows of a cache count, as decoders name it: all that the cache has, so that a
+/// run looks at them. None of other inputs and without a cache of [batch, heads, rows, depth].
+std::optional<int64_t> rowsOfCache(const Graph& graph, const Value& length) {
+    const bool isTotal = isNamed(length, {"total_sequence_length"});
+    if (!isInteger(length.type.dtype) || !(isTotal || isNamed(length, {"seqlens"})))
+        return std::nullopt;
+    for (ValueId id : graph.inputs()) {
+        const Value& value = graph.value(id);
+        const auto extents = value.type.extents();
+        const bool isCache = extents && extents->size() == 4 && isNamed(value, {"past", "cache"});
+        if (isCache && (*extents)[2] > 0)
+            return (*extents)[2] - (isTotal ? 0 : 1); // `seqlens` is one less than all
+    }
+    return std::nullopt;
+}
+
 Tensor generate(const Graph& graph, ValueId id, const Extents& extents, std::mt19937_64& random) {
     const Value& value = graph.value(id);
     Tensor tensor(value.type.dtype, extents);
@@ -61,9 +83,15 @@ Tensor generate(const Graph& graph, ValueId id, const Extents& extents, std::mt1
             tensor.set(i, normal(random));
         return tensor;
     }
+    if (const auto rows = rowsOfCache(graph, value)) {
+        for (int64_t i = 0; i < tensor.elementCount(); ++i)
+            tensor.setInt(i, *rows);
+        return tensor;
+    }
     int64_t limit = indexLimit(graph, id);
-    bool isMask = value.name.find("mask") != std::string::npos;
-    const IntegerUse use = isInteger(value.type.dtype) && !isMask && limit == INT64_MAX
+    const bool isMask = isNamed(value, {"mask"});
+    const bool counts = isNamed(value, {"seqlens", "sequence_length"});
+    const IntegerUse use = isInteger(value.type.dtype) && !isMask && !counts && limit == INT64_MAX
                                ? integerUse(graph, id)
                                : IntegerUse::Structure;
     std::uniform_int_distribution<int64_t> uniform(0, limit == INT64_MAX ? 1 : limit - 1);

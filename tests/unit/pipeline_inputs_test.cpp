@@ -101,6 +101,18 @@ std::string heldBy(const std::string& type, double number) {
 
 } // namespace
 
+TEST(GeneratedInputs, LengthsOfCachesAreThoseOfTheCache) {
+    const std::string rest = ", float[1,2,7,4] past_key) => (int32[2] y, float[1,2,7,4] z) {";
+    EXPECT_EQ(
+        endsOf(drawn("g (int32[2] seqlens_k" + rest + " y = Neg(seqlens_k) z = Neg(past_key) }")),
+        (Ends{6, 6}));
+    EXPECT_EQ(endsOf(drawn("g (int32[2] total_sequence_length" + rest +
+                           " y = Neg(total_sequence_length) z = Neg(past_key) }")),
+              (Ends{7, 7}));
+    EXPECT_EQ(endsOf(drawn("g (int32[64] seqlens_k) => (int32[64] y) { y = Neg(seqlens_k) }")),
+              (Ends{0, 1}));
+}
+
 TEST(SetInputs, HoldWhatTheirTypeHolds) {
     for (const auto& [type, number] : {std::pair("float", 0.25),
                                        {"int64", 16000.0},
