@@ -76,11 +76,6 @@ std::optional<size_t> hiddenCount(const std::string& term, size_t rank) {
     return rank - letters;
 }
 
-struct Indexed {
-    std::vector<Term> inputs;
-    Term output;
-};
-
 /// Without "->": the ellipsis, then letters that occur once, in alphabetical order.
 std::string implicitOutput(const Equation& equation) {
     std::map<char, int> counts;
@@ -98,11 +93,14 @@ std::string implicitOutput(const Equation& equation) {
     return out;
 }
 
-std::optional<Indexed> resolve(const std::string& text, const std::vector<size_t>& ranks) {
+} // namespace
+
+std::optional<EinsumIndices> einsumIndices(const std::string& text,
+                                           const std::vector<size_t>& ranks) {
     Equation equation = parseEquation(text);
     if (equation.inputs.size() != ranks.size())
         return std::nullopt;
-    Indexed out;
+    EinsumIndices out;
     size_t widest = 0;
     for (size_t i = 0; i < ranks.size(); ++i) {
         auto hidden = hiddenCount(equation.inputs[i], ranks[i]);
@@ -127,6 +125,8 @@ std::optional<Indexed> resolve(const std::string& text, const std::vector<size_t
     }
     return out;
 }
+
+namespace {
 
 /// Strides of one operand over `order`; an index that it does not have is read at stride 0.
 Extents stridesOver(const Term& term, const Extents& extents, const std::vector<int>& order) {
@@ -177,7 +177,7 @@ void contract(const std::vector<std::vector<int64_t>>& outer,
 }
 
 /// Extents by index; an extent of 1 is broadcast.
-Result<std::map<int, int64_t>> indexSizes(const Node& node, const Indexed& indexed,
+Result<std::map<int, int64_t>> indexSizes(const Node& node, const EinsumIndices& indexed,
                                           ReferenceInputs inputs) {
     std::map<int, int64_t> sizes;
     for (size_t k = 0; k < inputs.size(); ++k)
@@ -200,7 +200,7 @@ Outputs runEinsum(const Node& node, ReferenceInputs inputs, ReferenceContext& co
         ranks.push_back(input->extents.size());
     }
     const std::string equation = node.attributes.string("equation");
-    auto indexed = resolve(equation, ranks);
+    auto indexed = einsumIndices(equation, ranks);
     if (!indexed)
         return badInput(node, fmt::format("equation `{}` does not fit the operands", equation));
     auto sizes = indexSizes(node, *indexed, inputs);
@@ -256,7 +256,7 @@ void inferEinsum(InferContext& context) {
         ranks.push_back(shape->size());
     }
     const std::string equation = context.node().attributes.string("equation");
-    auto indexed = resolve(equation, ranks);
+    auto indexed = einsumIndices(equation, ranks);
     if (!indexed) {
         context.fail(fmt::format("Einsum: equation `{}` does not fit the operands", equation));
         return setTensor(context, 0, dtypeOf(context, 0), std::nullopt);

@@ -6,6 +6,7 @@
 #include "core/graph/subgraph.h"
 #include "core/ops/evaluate.h"
 #include "core/ops/move_tensor.h"
+#include "core/passes/einsum.h"
 #include "core/passes/inference.h"
 #include "core/passes/simplify.h"
 
@@ -343,6 +344,15 @@ void Folder::inlineFused(NodeId id) {
         foldNode(NodeId(static_cast<uint32_t>(inner)));
 }
 
+/// Whether it does nothing with numbers but choose between them.
+bool placesRows(const Graph& body) {
+    const std::vector<NodeId> nodes = body.nodes();
+    return std::all_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+        const Node& node = body.node(id);
+        return node.op == Op::Where || !isFloat(body.value(node.outputs[0]).type.dtype);
+    });
+}
+
 /// A fused node that only computes constants gives way to its body, which then folds; so does one
 /// that puts rows in their places, now that these are constants: see joinPlacedRows().
 bool Folder::inlineConstantBody(NodeId id) {
@@ -355,12 +365,13 @@ bool Folder::inlineConstantBody(NodeId id) {
             continue;
         const NodeId from = m_graph.producer(input);
         const Op op = from.valid() ? m_graph.node(from).op : Op::Fused;
-        rows += op == Op::GatherElements ? 1 : 0;
-        rooms += op == Op::Pad ? 1 : 0;
-        if (op != Op::GatherElements && op != Op::Pad)
+        const bool isRow = op == Op::GatherElements || isOneRow(m_graph.value(input).type);
+        rows += isRow ? 1 : 0;
+        rooms += op == Op::Pad && !isRow ? 1 : 0;
+        if (!isRow && op != Op::Pad)
             return false;
     }
-    if (rows != rooms)
+    if (rows != rooms || !placesRows(*node.body))
         return false;
     inlineFused(id);
     return true;
@@ -399,6 +410,12 @@ void Folder::foldNode(NodeId id) {
         foldByValue(id) || foldByContents(id) || restoreSoftmax(m_graph, id) ||
         joinPlacedRows(m_graph, id, m_lookup))
         return;
+    const size_t first = m_graph.nodeBound();
+    if (writeOutEinsum(m_graph, id)) {
+        for (size_t step = first; step < m_graph.nodeBound(); ++step)
+            foldNode(NodeId(static_cast<uint32_t>(step)));
+        return;
+    }
     if (simplifyShapeOperands(m_graph, id, m_lookup))
         bypassNoOp(id); // a Slice whose end became constant may take everything
 }

@@ -223,16 +223,24 @@ std::optional<int64_t> rowsPaddedBehind(const Node& pad, size_t rank,
 
 } // namespace
 
+bool isOneRow(const Type& type) {
+    const auto extents = type.extents();
+    return extents && extents->size() >= 3 && (*extents)[extents->size() - 2] == 1;
+}
+
 bool joinPlacedRows(Graph& graph, NodeId id, const ConstantLookup& constantOf) {
     const Node& outer = graph.node(id);
     const Node* room = outer.op == Op::Where ? producerOf(graph, outer, 2, Op::Pad) : nullptr;
     // One that is true everywhere is gone by now.
     const Node* inner = room ? producerOf(graph, outer, 1, Op::Where) : nullptr;
-    const Node* picked =
-        room ? producerOf(graph, inner ? *inner : outer, 1, Op::GatherElements) : nullptr;
-    if (!picked || !hasInput(*picked, 0) || !hasInput(*picked, 1) || !hasInput(*room, 0))
+    const Node* placing = inner ? inner : &outer;
+    const Node* picked = room ? producerOf(graph, *placing, 1, Op::GatherElements) : nullptr;
+    if (!room || !hasInput(*room, 0) || !hasInput(*placing, 1) ||
+        (picked && (!hasInput(*picked, 0) || !hasInput(*picked, 1))))
         return false;
-    const ValueId old = room->inputs[0], added = picked->inputs[0];
+    const ValueId old = room->inputs[0], added = picked ? picked->inputs[0] : placing->inputs[1];
+    if (!picked && !isOneRow(graph.value(added).type))
+        return false;
     const auto from = graph.value(old).type.extents(), to = graph.value(added).type.extents();
     const auto all = graph.value(outer.outputs[0]).type.extents();
     if (!from || !to || !all || from->size() < 3 || to->size() != from->size() ||
@@ -243,21 +251,25 @@ bool joinPlacedRows(Graph& graph, NodeId id, const ConstantLookup& constantOf) {
     Extents joined = *from, like = *to;
     joined[axis] = rows;
     like[axis] = first;
-    const auto asked = picked->attributes.integer("axis");
     if (*all != joined || like != *from ||
-        rowsPaddedBehind(*room, from->size(), constantOf) != more ||
-        (asked != static_cast<int64_t>(axis) && asked != -2))
+        rowsPaddedBehind(*room, from->size(), constantOf) != more)
         return false;
-    const Node* expanded = producerOf(graph, *picked, 1, Op::Expand);
-    const TensorPtr places = constantOf(expanded ? expanded->inputs[0] : picked->inputs[1]);
+    const auto inTheirOrder = [&] {
+        const auto asked = picked->attributes.integer("axis");
+        const Node* expanded = producerOf(graph, *picked, 1, Op::Expand);
+        const TensorPtr places = constantOf(expanded ? expanded->inputs[0] : picked->inputs[1]);
+        return (asked == static_cast<int64_t>(axis) || asked == -2) &&
+               ofAllRows(places, rows, [&](int64_t place, int64_t row) {
+                   return row < first || place == row - first;
+               });
+    };
     const bool isBehind =
         ofAllRows(constantOf(outer.inputs[0]), rows,
                   [&](int64_t taken, int64_t row) { return (taken != 0) == (row >= first); }) &&
         (!inner ||
          ofAllRows(constantOf(inner->inputs[0]), rows,
                    [&](int64_t taken, int64_t row) { return row < first || taken != 0; })) &&
-        ofAllRows(places, rows,
-                  [&](int64_t place, int64_t row) { return row < first || place == row - first; });
+        (!picked || inTheirOrder());
     if (!isBehind)
         return false;
     graph.eraseInputsFrom(id, 2);

@@ -25,9 +25,12 @@ bool restoreSoftmax(Graph& graph, NodeId node);
 
 /// Turns rows that are placed by constant indices into a Concat where they go right behind the old
 /// ones, as in a cache that grows: Where(behind, Where(fresh, GatherElements(new), _), Pad(old)),
-/// with or without the inner Where.
+/// with or without the inner Where, and without the GatherElements where one row is placed.
 /// `node` is the outer Where; true when it was turned.
 bool joinPlacedRows(Graph& graph, NodeId node, const ConstantLookup& constantOf);
+
+/// One row in the last dimension but one, of at least three.
+bool isOneRow(const Type& type);
 
 /// True when output 0 certainly equals input 0: Identity, inference-mode Dropout, a Reshape to the
 /// same shape, a Cast to the same type ...

@@ -2,7 +2,7 @@
 #include "core/passes/write_out.h"
 
 #include "core/graph/subgraph.h"
-#include "core/graph/text.h"
+#include "core/passes/written_steps.h"
 
 #include <algorithm>
 
@@ -14,43 +14,17 @@ constexpr Op composite = Op::DynamicQuantizeLinear;
 
 const Type number{TypeKind::Tensor, DType::Float32, Shape{}};
 
-/// Adds the steps of one node, each with its type.
-class Steps {
+/// In float32 unless said.
+class Steps : public WrittenSteps {
 public:
-    Steps(Graph& graph, const Node& node)
-        : m_graph(graph), m_name(node.name), m_provenance(node.provenance) {
-        if (m_provenance.sources.empty())
-            m_provenance.sources = {node.name};
-    }
+    using WrittenSteps::WrittenSteps;
 
-    ValueId constant(float value) {
-        return m_graph.addConstant(m_name + "_constant",
-                                   std::make_shared<const Tensor>(Tensor::scalar(value)));
-    }
+    ValueId constant(float value) { return WrittenSteps::constant(Tensor::scalar(value)); }
 
     ValueId add(Op op, std::vector<ValueId> inputs, const Type& type = number,
                 Attributes attributes = {}) {
-        const NodeId node = m_graph.addNode({op,
-                                             m_name + "_" + nameOf(op),
-                                             std::move(inputs),
-                                             {m_name + "_" + nameOf(op)},
-                                             std::move(attributes),
-                                             m_provenance});
-        m_nodes.push_back(node);
-        const ValueId out = m_graph.node(node).outputs[0];
-        m_graph.setType(out, type);
-        return out;
+        return WrittenSteps::add(op, std::move(inputs), type, std::move(attributes));
     }
-
-    const std::vector<NodeId>& nodes() const { return m_nodes; }
-
-    const Provenance& provenance() const { return m_provenance; }
-
-private:
-    Graph& m_graph;
-    std::string m_name;
-    Provenance m_provenance;
-    std::vector<NodeId> m_nodes;
 };
 
 Attributes with(const char* name, int64_t value) {
@@ -96,13 +70,7 @@ Steps writeOut(Graph& graph, NodeId id) {
     const ValueId y =
         steps.add(Op::QuantizeLinear, {node.inputs[0], scale.scale, scale.zero}, type);
     const ValueId made[] = {y, scale.scale, scale.zero};
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-        if (!node.outputs[i].valid())
-            continue;
-        graph.replaceUses(node.outputs[i], made[i]);
-        graph.takeName(made[i], node.outputs[i]);
-    }
-    graph.removeNode(id);
+    steps.replace(id, made);
     return steps;
 }
 
