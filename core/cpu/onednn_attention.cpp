@@ -361,6 +361,10 @@ void AttentionKernel::runTask(const Operands& operands, std::byte* step, std::by
     for (size_t r = 0; r < static_cast<size_t>(rows * count); ++r) {
         float inverse = 1 / sums[r];
         float* row = results + r * width;
+        if (m_program.zeroesNan && !(sums[r] > 0)) {
+            std::fill_n(row, width, 0.0F);
+            continue;
+        }
         size_t whole = width / laneGroup * laneGroup;
         if (whole > 0)
             multiply(row, row, &inverse, nullptr, whole);

@@ -377,10 +377,12 @@ void Evaluator::operator()(const Attention& code) {
             double total = 0;
             for (double& score : scores)
                 total += score = std::exp(score - top);
+            for (double& score : scores)
+                score = code.zeroesNan && std::isnan(score / total) ? 0 : score / total;
             for (int64_t e = 0; e < code.e; ++e) {
                 double sum = 0;
                 for (int64_t s = 0; s < code.s; ++s)
-                    sum += scores[static_cast<size_t>(s)] / total * load(code.v, with(s, e)).number;
+                    sum += scores[static_cast<size_t>(s)] * load(code.v, with(s, e)).number;
                 store({code.output}, with(l, e), {{sum, 0}});
             }
         }

@@ -47,6 +47,25 @@ bool AttentionLowering::throughViewsAndCasts(Cursor& at) {
     }
 }
 
+/// Where(IsNaN(weights), 0, weights), as safe softmaxes are written.
+bool AttentionLowering::throughNanGuard(Cursor& at) {
+    const NodeId maker = m_body.graph().producer(at.value);
+    if (!maker.valid() || m_body.node(maker).op != Op::Where)
+        return true;
+    const Node& node = m_body.node(maker);
+    const NodeId test = m_body.graph().producer(node.inputs[0]);
+    const bool guards = test.valid() && m_body.node(test).op == Op::IsNaN &&
+                        m_body.node(test).inputs[0] == node.inputs[2] &&
+                        uniformConstant(node.inputs[1]) == 0.0 &&
+                        m_body.extents(node.inputs[2]) == m_body.extents(at.value);
+    if (!guards)
+        return fail(notAttention(fmt::format("{} changes the weights", describe(node)),
+                                 "leave it out of the match"));
+    m_out.zeroesNan = true;
+    at.value = node.inputs[2];
+    return throughViewsAndCasts(at);
+}
+
 /// The operand behind views; with `scaled`, constant factors on the way go into the scale.
 std::optional<Access> AttentionLowering::operandAt(Cursor at, bool scaled) {
     for (;;) {
@@ -139,7 +158,7 @@ bool AttentionLowering::walkResult() {
                                  "scale the scores instead"));
     m_resultMap = at.map;
     Cursor weights{second.inputs[0], matMulOperand(m_body, second, 0, at.map, m_s[0])};
-    if (!throughViewsAndCasts(weights))
+    if (!throughViewsAndCasts(weights) || !throughNanGuard(weights))
         return false;
     const Node& softmax = m_body.node(m_softmaxId);
     if (m_body.graph().producer(weights.value) != m_softmaxId || weights.map.back() != m_s[0])

@@ -39,6 +39,7 @@ private:
     std::optional<Access> operandAt(Cursor at, bool scaled);
     std::optional<IndexMap> broadcast(const Cursor& at, const Node& node, ValueId operand);
     bool throughViews(Cursor& at);
+    bool throughNanGuard(Cursor& at);
     /// Views, and casts between floats that the kernel computes wider than.
     bool throughViewsAndCasts(Cursor& at);
 

@@ -166,6 +166,7 @@ struct Attention {
     std::vector<ScoreStep> steps;
     std::optional<ScoreSink> sink;
     double scale = 1;
+    bool zeroesNan = false; ///< a row of weights that is NaN, of no key at all say, counts as zeros
 };
 
 /// Pooling with elementwise work before and after. Space: [N, C, spatial...].

@@ -164,6 +164,8 @@ void Printer::operator()(const Attention& code) {
     if (code.sink)
         line("sink = " + (code.sink->read ? accessText("in", *code.sink->read)
                                           : fmt::format("{}", code.sink->number)));
+    if (code.zeroesNan)
+        line("rows of NaN are zeros");
     line("write " + accessText("out", code.output));
 }
 

@@ -47,6 +47,8 @@ struct AttentionSpec {
     /// What a running maximum and its sum begin with where `holds`, the sink: it counts once.
     std::string firstTop(const std::string& holds = {}) const;
     std::string firstTotal(const std::string& holds = {}) const;
+    /// `result` where the sum of a row's weights is one, as the program says of rows of NaN.
+    std::string ended(const std::string& result, const std::string& total) const;
     std::string exponential(const std::string& x) const;
 };
 

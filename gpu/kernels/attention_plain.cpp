@@ -51,9 +51,9 @@ KernelPart plainPart(const AttentionSpec& spec) {
                              "        sum += weight * load({} + s * {} + e * {});\n    }}\n",
                              spec.type(), spec.exponential("score - top"), spec.base(spec.v),
                              spec.rowStride(spec.v), spec.columnStride(spec.v));
-    part.body +=
-        fmt::format("    store({} + l * {} + e * {}, sum / total);\n", spec.base(spec.output),
-                    spec.rowStride(spec.output), spec.columnStride(spec.output));
+    part.body += fmt::format("    store({} + l * {} + e * {}, {});\n", spec.base(spec.output),
+                             spec.rowStride(spec.output), spec.columnStride(spec.output),
+                             spec.ended("sum / total", "total"));
     return part;
 }
 

@@ -152,6 +152,13 @@ std::string AttentionSpec::firstTotal(const std::string& holds) const {
                        lowestScore(output.dtype), floatLiteral(output.dtype, 1), none);
 }
 
+std::string AttentionSpec::ended(const std::string& result, const std::string& total) const {
+    return code->zeroesNan
+               ? fmt::format("({} > {} ? {} : {})", total, floatLiteral(output.dtype, 0), result,
+                             floatLiteral(output.dtype, 0))
+               : result;
+}
+
 std::string AttentionSpec::exponential(const std::string& x) const {
     const char* name = output.dtype == DType::Float64 ? "exp" : narrow ? "expNarrow" : "expf";
     return fmt::format("{}({})", name, x);

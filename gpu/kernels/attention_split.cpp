@@ -141,12 +141,15 @@ std::string SplitEmitter::meet() const {
         fmt::format("{} + (l * {} + e * {})", m_spec.base(m_spec.output),
                     m_spec.rowStride(m_spec.output), m_spec.columnStride(m_spec.output));
     if (m_shape.parts == 1)
-        return out + fmt::format("        store({}, x / whole);\n    }}\n", result);
+        return out + fmt::format("        store({}, {});\n    }}\n", result,
+                                 m_spec.ended("x / whole", "whole"));
     out += fmt::format("        float* const own = partial + block * {0}ll;\n"
                        "        own[e] = x;\n        if (e == 0) {{\n            own[{1}] = high;\n"
                        "            own[{2}] = whole;\n        }}\n    }}\n",
                        m_code.e + 2, m_code.e, m_code.e + 1);
-    return out + meetBlocks() + fmt::format("        store({}, x / whole);\n    }}\n", result);
+    return out + meetBlocks() +
+           fmt::format("        store({}, {});\n    }}\n", result,
+                       m_spec.ended("x / whole", "whole"));
 }
 
 std::string SplitEmitter::meetBlocks() const {

@@ -198,13 +198,14 @@ std::string TensorEmitter::wideResults() const {
         "#pragma unroll\n        for (int j = 0; j < {0}; j += 4) {{\n"
         "            unsigned words[4];\n#pragma unroll\n"
         "            for (int i = 0; i < 4; ++i)\n"
-        "                words[i] = packPair(sum[j + i][2 * h] * scale, sum[j + i][2 * h + 1] * "
-        "scale,\n                                    static_cast<const {1}*>(0));\n"
+        "                words[i] = packPair({5}, {6},\n"
+        "                                    static_cast<const {1}*>(0));\n"
         "            exchangeQuad(words);\n            if (l < {2})\n"
         "                storeWords<16, false>({3} + l * {4} + (j + t) * 8, words);\n"
         "        }}\n",
         m_e / 8, storageType(m_spec.output.dtype), m_code.l, m_spec.base(m_spec.output),
-        m_spec.rowStride(m_spec.output));
+        m_spec.rowStride(m_spec.output), m_spec.ended("sum[j + i][2 * h] * scale", "total[h]"),
+        m_spec.ended("sum[j + i][2 * h + 1] * scale", "total[h]"));
 }
 
 std::string TensorEmitter::results() const {
@@ -222,9 +223,10 @@ std::string TensorEmitter::results() const {
                              "                const int e = j * 8 + 2 * t + k;\n"
                              "                if (l < {1} && e < {2})\n"
                              "                    store({3} + l * {4} + e * {5}, "
-                             "sum[j][2 * h + k] * scale);\n            }}\n    }}\n",
+                             "{6});\n            }}\n    }}\n",
                              m_e / 8, m_code.l, m_code.e, m_spec.base(m_spec.output),
-                             m_spec.rowStride(m_spec.output), m_spec.columnStride(m_spec.output));
+                             m_spec.rowStride(m_spec.output), m_spec.columnStride(m_spec.output),
+                             m_spec.ended("sum[j][2 * h + k] * scale", "total[h]"));
 }
 
 KernelPart TensorEmitter::emit() const {

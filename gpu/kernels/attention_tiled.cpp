@@ -136,15 +136,15 @@ std::string TiledEmitter::sums() const {
 }
 
 std::string TiledEmitter::results() const {
-    return fmt::format(
-        "#pragma unroll\n    for (int i = 0; i < {0}; ++i)\n"
-        "#pragma unroll\n        for (int j = 0; j < {1}; ++j) {{\n"
-        "            const int l = query + firstRow + i, e = firstColumn + j * 16;\n"
-        "            if (l < {2} && e < {3})\n"
-        "                store({4} + l * {5} + e * {6}, sum[i][j] / totals[firstRow + i]);\n"
-        "        }}\n",
-        m_rows, m_valuesEach, m_code.l, m_code.e, m_spec.base(m_spec.output),
-        m_spec.rowStride(m_spec.output), m_spec.columnStride(m_spec.output));
+    return fmt::format("#pragma unroll\n    for (int i = 0; i < {0}; ++i)\n"
+                       "#pragma unroll\n        for (int j = 0; j < {1}; ++j) {{\n"
+                       "            const int l = query + firstRow + i, e = firstColumn + j * 16;\n"
+                       "            if (l < {2} && e < {3})\n"
+                       "                store({4} + l * {5} + e * {6}, {7});\n"
+                       "        }}\n",
+                       m_rows, m_valuesEach, m_code.l, m_code.e, m_spec.base(m_spec.output),
+                       m_spec.rowStride(m_spec.output), m_spec.columnStride(m_spec.output),
+                       m_spec.ended("sum[i][j] / totals[firstRow + i]", "totals[firstRow + i]"));
 }
 
 KernelPart TiledEmitter::emit() const {

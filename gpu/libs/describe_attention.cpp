@@ -32,6 +32,8 @@ std::variant<std::vector<Loop>, Reason> twoLoops(const Extents& batch,
 }
 
 std::optional<Reason> maskReason(const KernelRequest& request, const Attention& program) {
+    if (program.zeroesNan)
+        return Reason{"mask", "cuDNN's attention gives NaN where a row has no key", {}, {}};
     if (program.sink)
         return Reason{"mask", "cuDNN's attention has no sink beside the keys", {}, {}};
     for (const ScoreStep& mask : program.steps) {

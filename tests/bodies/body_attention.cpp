@@ -110,6 +110,11 @@ void BodyWriter::attention() {
     } else {
         add(fmt::format("Softmax<axis={}>({})", axis, from), scores);
     }
+    if (oneIn(5)) {
+        const std::string test = fresh("b"), guarded = m_values.back().name;
+        m_lines.push_back(fmt::format("{} = IsNaN({})", test, guarded));
+        add(fmt::format("Where({}, {}, {})", test, number("0.0"), guarded), scores);
+    }
     Extents results = q.extents;
     results.back() = width;
     const std::string weights = m_values.back().name;

@@ -94,6 +94,15 @@ std::vector<Case> attentionCases() {
     add("decode_sink",
         fmt::format(fmt::runtime(sunk), "float16", "6,2,64", "6,333,64", "6,1,1", "6,2,1", 333))
         .variants = "attention_split attention_tiled attention_plain";
+    const std::string guarded =
+        "({0}[3,{1},{2}] q, {0}[3,{2},{3}] k, {0}[3,{3},{2}] v, bool[3,{1},{3}] c) => "
+        "({0}[3,{1},{2}] y) {{ z = Constant<value_float=0.0>()  o = Constant<value_float=-1.0>() "
+        "d = Div(o, z)  low = Cast<to={4}>(d)  none = Cast<to={4}>(z)  s = MatMul(q, k) "
+        "x = Where(c, s, low)  p = Softmax<axis=-1>(x)  n = IsNaN(p)  w = Where(n, none, p) "
+        "y = MatMul(w, v) }}";
+    add("nan_is_zero", fmt::format(fmt::runtime(guarded), "float", 40, 6, 3, 1));
+    add("nan_is_zero_half", fmt::format(fmt::runtime(guarded), "float16", 70, 32, 3, 10)).variants =
+        onUnits;
     // A decoder's step: one query to a cache, in parts that do not end with its keys.
     add("decode_half", "(float16[2,3,1,64] q, float16[2,3,333,64] k, float16[2,3,333,64] v, "
                        "float16[2,1,1,333] m) => (float16[2,3,1,64] y) "

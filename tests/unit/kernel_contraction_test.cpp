@@ -315,6 +315,18 @@ TEST(LowerAttention, ASinkIsOneMoreKeyWithoutAValue) {
     EXPECT_NE(reason.message.find("weighs more keys"), std::string::npos);
 }
 
+TEST(LowerAttention, RowsOfNanMayCountAsZeros) {
+    const std::string head = "(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v, bool[4,4] c) => "
+                             "(float[3,4,6] y) { z = Constant<value_float=0.0>() "
+                             "o = Constant<value_float=-1.0>()  low = Div(o, z)  s = MatMul(q, k) "
+                             "a = Where(c, s, low)  p = Softmax(a)  n = IsNaN(p) ";
+    KernelProgram program =
+        expectLowers(head + "w = Where(n, z, p)  y = MatMul(w, v) }", "Attention");
+    EXPECT_NE(text(program).find("rows of NaN are zeros"), std::string::npos);
+    Reason reason = refusalOf(head + "w = Where(n, o, p)  y = MatMul(w, v) }");
+    EXPECT_NE(reason.message.find("changes the weights"), std::string::npos);
+}
+
 TEST(LowerAttention, CastsAroundTheSoftmaxAreWhatTheKernelDoes) {
     expectLowers("(float16[3,4,5] q, float16[3,5,4] k, float16[3,4,6] v) => (float16[3,4,6] y) "
                  "{ s = MatMul(q, k)  a = Cast<to=1>(s)  p = Softmax(a)  b = Cast<to=10>(p) "
