@@ -5,6 +5,7 @@
 #include "core/passes/written_steps.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace fuselage {
@@ -30,36 +31,21 @@ struct Roles {
     Indices batch, m, n, k;
 };
 
-std::optional<Roles> rolesOf(const EinsumIndices& indices) {
-    const Indices &a = indices.inputs[0], &b = indices.inputs[1];
-    for (const Indices* own : {&a, &b})
-        for (int index : *own)
-            if (std::count(own->begin(), own->end(), index) > 1)
-                return std::nullopt;
-    Roles out;
-    for (int index : indices.output)
-        (has(a, index) ? has(b, index) ? out.batch : out.m : out.n).push_back(index);
-    for (int index : a) {
-        if (has(indices.output, index))
-            continue;
-        if (!has(b, index))
-            return std::nullopt;
-        out.k.push_back(index);
-    }
-    const bool sumsAlone = std::any_of(b.begin(), b.end(), [&](int index) {
-        return !has(indices.output, index) && !has(a, index);
-    });
-    return sumsAlone ? std::nullopt : std::optional(std::move(out));
-}
+struct Operand {
+    ValueId value;
+    Indices indices;
+};
 
-/// The extents of all indices; none where one is not known or differs.
+/// The extents of all indices; none where one is not known, differs or stands twice in an operand.
 std::optional<std::map<int, int64_t>> extentsOf(const Graph& graph, const Node& node,
                                                 const EinsumIndices& indices) {
     std::map<int, int64_t> out;
-    for (size_t i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < indices.inputs.size(); ++i) {
+        const Indices& own = indices.inputs[i];
         const auto extents = graph.value(node.inputs[i]).type.extents();
         for (size_t d = 0; extents && d < extents->size(); ++d)
-            if (out.try_emplace(indices.inputs[i][d], (*extents)[d]).first->second != (*extents)[d])
+            if (std::count(own.begin(), own.end(), own[d]) > 1 ||
+                out.try_emplace(own[d], (*extents)[d]).first->second != (*extents)[d])
                 return std::nullopt;
         if (!extents)
             return std::nullopt;
@@ -74,29 +60,99 @@ public:
           m_dtype(graph.value(graph.node(id).outputs[0]).type.dtype), m_indices(indices),
           m_extents(std::move(extents)) {}
 
-    /// The result, of the operands in the order of the roles.
-    ValueId write(const Roles& roles, ValueId a, ValueId b) {
-        const auto& [batch, m, n, k] = roles;
-        const Indices result = chain({batch, m, n});
-        const Extents batches = extents(batch);
-        if (k.empty()) {
-            a = placed(a, 0, chain({batch, m}), chain({batches, extents(m), ones(n)}));
-            b = placed(b, 1, chain({batch, n}), chain({batches, ones(m), extents(n)}));
-            return transposed(add(Op::Mul, {a, b}, extents(result)), result, m_indices.output);
+    /// The first operand with the second one, what they make with the third, and so on; none where
+    /// that makes a value much larger than any that is there.
+    bool canMultiply() const {
+        constexpr int64_t most = int64_t(1) << 26;
+        int64_t largest = std::max(most, product(m_indices.output));
+        for (const Indices& own : m_indices.inputs)
+            largest = std::max(largest, product(own));
+        Indices made = m_indices.inputs[0];
+        for (size_t i = 1; i < m_indices.inputs.size(); ++i) {
+            const Roles roles = rolesOf(made, m_indices.inputs[i], i);
+            made = chain({roles.batch, roles.m, roles.n});
+            if (product(made) > largest)
+                return false;
         }
-        // Any rows go with one right matrix.
-        const Extents rows = batch.empty() && !m.empty() ? extents(m) : Extents{product(m)};
-        const Extents sum{product(k)}, columns{product(n)};
-        a = placed(a, 0, chain({batch, m, k}), chain({batches, rows, sum}));
-        b = placed(b, 1, chain({batch, k, n}), chain({batches, sum, columns}));
-        const Extents made = chain({batches, rows, columns});
-        const ValueId y = reshaped(add(Op::MatMul, {a, b}, made), made, extents(result));
-        return transposed(y, result, m_indices.output);
+        return true;
+    }
+
+    ValueId write(const std::vector<ValueId>& inputs) {
+        Operand made = summed(inputs, 0);
+        for (size_t i = 1; i < inputs.size(); ++i)
+            made = multiplied(made, summed(inputs, i), i);
+        return transposed(made.value, made.indices, m_indices.output);
     }
 
     WrittenSteps& steps() { return m_steps; }
 
 private:
+    /// Whether the result or an operand behind number `last` has it.
+    bool isWanted(int index, size_t last) const {
+        return has(m_indices.output, index) ||
+               std::any_of(m_indices.inputs.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                           m_indices.inputs.end(),
+                           [&](const Indices& own) { return has(own, index); });
+    }
+
+    /// Of a product with operand number `last`. An index that is summed in one of them alone was
+    /// summed before.
+    Roles rolesOf(const Indices& a, const Indices& b, size_t last) const {
+        Roles out;
+        for (int index : a)
+            if (has(b, index))
+                (isWanted(index, last) ? out.batch : out.k).push_back(index);
+            else if (isWanted(index, last))
+                out.m.push_back(index);
+        for (int index : b)
+            if (!has(a, index) && isWanted(index, last))
+                out.n.push_back(index);
+        return out;
+    }
+
+    /// An operand without the indices that only it has.
+    Operand summed(const std::vector<ValueId>& inputs, size_t number) {
+        const Indices& own = m_indices.inputs[number];
+        std::vector<int64_t> axes;
+        Indices kept;
+        for (size_t d = 0; d < own.size(); ++d) {
+            bool alone = !has(m_indices.output, own[d]);
+            for (size_t i = 0; i < m_indices.inputs.size(); ++i)
+                alone = alone && (i == number || !has(m_indices.inputs[i], own[d]));
+            if (alone)
+                axes.push_back(static_cast<int64_t>(d));
+            else
+                kept.push_back(own[d]);
+        }
+        if (axes.empty())
+            return {inputs[number], own};
+        Attributes attributes;
+        attributes.set("keepdims", int64_t(0));
+        return {add(Op::ReduceSum, {inputs[number], m_steps.constant(Tensor::ofInts(axes))},
+                    extents(kept), std::move(attributes)),
+                kept};
+    }
+
+    Operand multiplied(const Operand& a, const Operand& b, size_t last) {
+        const auto [batch, m, n, k] = rolesOf(a.indices, b.indices, last);
+        const Indices result = chain({batch, m, n});
+        const Extents batches = extents(batch);
+        if (k.empty()) {
+            const ValueId left =
+                placed(a, chain({batch, m}), chain({batches, extents(m), ones(n)}));
+            const ValueId right =
+                placed(b, chain({batch, n}), chain({batches, ones(m), extents(n)}));
+            return {add(Op::Mul, {left, right}, extents(result)), result};
+        }
+        // Any rows go with one right matrix.
+        const Extents rows = batch.empty() && !m.empty() ? extents(m) : Extents{product(m)};
+        const Extents sum{product(k)}, columns{product(n)};
+        const ValueId left = placed(a, chain({batch, m, k}), chain({batches, rows, sum}));
+        const ValueId right = placed(b, chain({batch, k, n}), chain({batches, sum, columns}));
+        const Extents made = chain({batches, rows, columns});
+        return {reshaped(add(Op::MatMul, {left, right}, made), made, extents(result)), result};
+    }
+
     Extents extents(const Indices& indices) const {
         Extents out;
         for (int index : indices)
@@ -105,7 +161,7 @@ private:
     }
 
     int64_t product(const Indices& indices) const {
-        return elementCount(extents(indices)).value_or(0);
+        return elementCount(extents(indices)).value_or(std::numeric_limits<int64_t>::max());
     }
 
     static Extents ones(const Indices& indices) { return Extents(indices.size(), 1); }
@@ -117,8 +173,8 @@ private:
     }
 
     /// An operand in an order of its indices, under other extents.
-    ValueId placed(ValueId x, size_t operand, const Indices& order, const Extents& to) {
-        return reshaped(transposed(x, m_indices.inputs[operand], order), extents(order), to);
+    ValueId placed(const Operand& x, const Indices& order, const Extents& to) {
+        return reshaped(transposed(x.value, x.indices, order), extents(order), to);
     }
 
     ValueId transposed(ValueId x, const Indices& from, const Indices& to) {
@@ -146,17 +202,20 @@ private:
 
 bool writeOutEinsum(Graph& graph, NodeId id) {
     const Node& node = graph.node(id);
-    if (node.op != Op::Einsum || node.explicitInputs != 2 || !node.inputs[0].valid() ||
-        !node.inputs[1].valid() || !node.outputs[0].valid())
+    if (node.op != Op::Einsum || node.explicitInputs == 0 || !node.outputs[0].valid())
         return false;
-    const ValueId a = node.inputs[0], b = node.inputs[1];
-    const Type &left = graph.value(a).type, &right = graph.value(b).type;
-    if (!left.shape || !right.shape || !isFloat(left.dtype) || left.dtype != right.dtype)
-        return false;
-    const auto indices =
-        einsumIndices(node.attributes.string("equation"), {left.rank(), right.rank()});
-    const auto roles = indices ? rolesOf(*indices) : std::nullopt;
-    auto extents = roles ? extentsOf(graph, node, *indices) : std::nullopt;
+    const std::vector<ValueId> inputs(node.inputs.begin(),
+                                      node.inputs.begin() + node.explicitInputs);
+    std::vector<size_t> ranks;
+    for (ValueId input : inputs) {
+        const Type* type = input.valid() ? &graph.value(input).type : nullptr;
+        if (!type || !type->shape || !isFloat(type->dtype) ||
+            type->dtype != graph.value(inputs[0]).type.dtype)
+            return false;
+        ranks.push_back(type->rank());
+    }
+    const auto indices = einsumIndices(node.attributes.string("equation"), ranks);
+    auto extents = indices ? extentsOf(graph, node, *indices) : std::nullopt;
     if (!extents)
         return false;
     Extents all;
@@ -165,8 +224,14 @@ bool writeOutEinsum(Graph& graph, NodeId id) {
     if (elementCount(all).value_or(0) == 0) // Reshape reads a 0 as something else
         return false;
     Writer writer(graph, id, *indices, std::move(*extents));
-    const ValueId made[] = {writer.write(*roles, a, b)};
-    writer.steps().replace(id, made);
+    if (!writer.canMultiply())
+        return false;
+    ValueId made = writer.write(inputs);
+    if (made == inputs[0]) { // nothing is left of it
+        graph.replaceUses(node.outputs[0], made);
+        return true;
+    }
+    writer.steps().replace(id, std::span(&made, 1));
     return true;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Einsum written out as products and views: random equations against the operator itself, and what
 // stays an Einsum.
-#include "core/plan/backend.h"
 #include "core/graph/verify.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/einsum.h"
 #include "core/passes/passes.h"
+#include "core/plan/backend.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -59,11 +59,11 @@ struct Equation {
     }
 };
 
-/// Each letter belongs to the operands and to the result or not; none is summed in one alone.
+/// Each letter belongs to the operands and to the result or not.
 Equation drawn(std::mt19937& random) {
     Equation out;
     for (char letter = 'a'; letter < 'g'; ++letter)
-        switch (random() % 5) {
+        switch (random() % 6) {
         case 0: // not at all
             break;
         case 1:
@@ -77,6 +77,9 @@ Equation drawn(std::mt19937& random) {
         case 3:
             out.a += letter;
             out.b += letter;
+            break;
+        case 4:
+            (random() % 2 == 0 ? out.a : out.b) += letter;
             break;
         default:
             out.a += letter;
@@ -137,13 +140,36 @@ TEST(Einsum, AnEllipsisStandsForDimensionsInFront) {
     EXPECT_EQ(results(longer, more)[0].floats, results(whole, more)[0].floats);
 }
 
+TEST(Einsum, AnyNumberOfOperands) {
+    std::mt19937 random(5);
+    for (const char* model :
+         {"g (float[3,4,2] a) => (float[2,3] y) { y = Einsum<equation=\"ijk->ki\">(a) }",
+          "g (float[3,4] a, float[4] b) => (float[4] y) { y = Einsum<equation=\"ij,j->j\">(a, b) }",
+          "g (float[3,4] a, float[5,2] b) => (float[2] y) { y = Einsum<equation=\"ij,kl->l\">(a, "
+          "b) }",
+          "g (float[3,4] a, float[4,5] b, float[5,2] c) => (float[2,3] y) "
+          "{ y = Einsum<equation=\"ij,jk,kl->li\">(a, b, c) }",
+          "g (float[3,4] a, float[5,2] b, float[4,2] c) => (float[3,5] y) "
+          "{ y = Einsum<equation=\"ab,cd,bd->ac\">(a, b, c) }",
+          "g (float[2,3] a, float[2,3] b, float[2] c, float[3] d) => (float[3,2] y) "
+          "{ y = Einsum<equation=\"ij,ij,i,j->ji\">(a, b, c, d) }"}) {
+        SCOPED_TRACE(model);
+        const Graph whole = parsed(model);
+        Graph written = whole.clone();
+        ASSERT_TRUE(writeOut(written));
+        const auto inputs = inputsFor(whole, random);
+        EXPECT_EQ(results(written, inputs)[0].floats, results(whole, inputs)[0].floats);
+    }
+    Graph nothing = parsed("g (float[3,4] x) => (float[3,4] y) { a = Relu(x) "
+                           "b = Einsum<equation=\"ij->ij\">(a)  y = Neg(b) }");
+    EXPECT_TRUE(writeOut(nothing));
+}
+
 TEST(Einsum, WhatIsNoProductStays) {
     for (const char* model :
          {"g (float[3,3] a, float[3] b) => (float[3] y) { y = Einsum<equation=\"ii,i->i\">(a, b) }",
-          "g (float[3,4] a, float[4] b) => (float[4] y) { y = Einsum<equation=\"ij,j->j\">(a, b) }",
           "g (float[3,1] a, float[4,5] b) => (float[3,5] y) "
           "{ y = Einsum<equation=\"ij,jk->ik\">(a, b) }",
-          "g (float[3,4] a) => (float[4,3] y) { y = Einsum<equation=\"ij->ji\">(a) }",
           "g (float[N,4] a, float[4,5] b) => (float[N,5] y) "
           "{ y = Einsum<equation=\"ij,jk->ik\">(a, b) }",
           "g (int64[3,4] a, int64[4,5] b) => (int64[3,5] y) "
