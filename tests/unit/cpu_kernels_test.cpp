@@ -276,7 +276,8 @@ TEST(CpuAttention, SoftmaxHasNoSubnormalNumbers) {
             scores[i] = -60 - static_cast<float>(i);
         scores[5] = 0;
         float sum = 0;
-        vectorTable(table).softmax({scores.data(), 1, 64, 64, 1, nullptr, 0, &sum});
+        vectorTable(table).softmax(
+            {.scores = scores.data(), .rows = 1, .cols = 64, .stride = 64, .sums = &sum});
         EXPECT_EQ(scores[5], 1.0F);
         EXPECT_NEAR(sum, 1.0F, 1e-6);
         for (float x : scores)
