@@ -212,6 +212,26 @@ void RowKernel::chooseParts() {
     m_parts = std::clamp<size_t>(std::min(m_tiles / tilesPerPart, fit), 1, mostParts);
 }
 
+namespace {
+
+/// A block holds rows of the last loop only. Where few of them, and short ones, would be one, the
+/// longest loop becomes the last: rows that fill a line lie well in any order.
+void putLongestLast(std::vector<Loop>& outer, const std::vector<Loop>& inner) {
+    constexpr int64_t line = 16, enough = 512;
+    int64_t elements = 1;
+    for (const Loop& loop : inner)
+        elements *= loop.extent;
+    if (outer.size() < 2 || elements < line || outer.back().extent * elements >= enough)
+        return;
+    const auto longest =
+        std::max_element(outer.begin(), outer.end(),
+                         [](const Loop& a, const Loop& b) { return a.extent < b.extent; });
+    if (longest->extent > outer.back().extent)
+        std::rotate(longest, longest + 1, outer.end());
+}
+
+} // namespace
+
 /// Splits the dimensions into the loops of blocks, tiles and around them.
 void RowKernel::makeLoops(const std::vector<StridedAccess>& accesses) {
     size_t outer = m_program.outer.size();
@@ -242,6 +262,8 @@ void RowKernel::makeLoops(const std::vector<StridedAccess>& accesses) {
         mergeNeighbours(m_innerLoops);
         mergeNeighbours(m_outerLoops);
         m_kind = chooseOuter() ? RowTiles::Across : RowTiles::Along;
+        if (m_kind == RowTiles::Along)
+            putLongestLast(m_outerLoops, m_innerLoops);
     }
     m_rowLoop = takeLast(m_outerLoops, {1, std::vector<int64_t>(accesses.size(), 0)});
 }
