@@ -81,7 +81,9 @@ public:
         Operand made = summed(inputs, 0);
         for (size_t i = 1; i < inputs.size(); ++i)
             made = multiplied(made, summed(inputs, i), i);
-        return transposed(made.value, made.indices, m_indices.output);
+        const ValueId y = transposed(made.value, made.indices, m_indices.output);
+        const bool isInput = y == inputs[0]; // whose name the result must not take
+        return isInput ? add(Op::Identity, {y}, extents(m_indices.output)) : y;
     }
 
     WrittenSteps& steps() { return m_steps; }
@@ -226,11 +228,7 @@ bool writeOutEinsum(Graph& graph, NodeId id) {
     Writer writer(graph, id, *indices, std::move(*extents));
     if (!writer.canMultiply())
         return false;
-    ValueId made = writer.write(inputs);
-    if (made == inputs[0]) { // nothing is left of it
-        graph.replaceUses(node.outputs[0], made);
-        return true;
-    }
+    const ValueId made = writer.write(inputs);
     writer.steps().replace(id, std::span(&made, 1));
     return true;
 }

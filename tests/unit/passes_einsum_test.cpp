@@ -165,6 +165,23 @@ TEST(Einsum, AnyNumberOfOperands) {
     EXPECT_TRUE(writeOut(nothing));
 }
 
+TEST(Einsum, ThatChangesNothingKeepsTheNameOfItsResult) {
+    for (const char* model :
+         {"g (float[3,4] x) => (float[3,4] y) { y = Einsum<equation=\"ij->ij\">(x) }",
+          "g (float[3,4] x) => (float[3,4] y) "
+          "{ a = Relu(x)  y = Einsum<equation=\"ij->ij\">(a) }"}) {
+        SCOPED_TRACE(model);
+        Graph graph = parsed(model);
+        EXPECT_TRUE(writeOut(graph));
+        Progress progress;
+        ASSERT_TRUE(prepareGraph(graph, progress));
+        EXPECT_EQ(graph.value(graph.outputs()[0]).name, "y");
+        EXPECT_EQ(graph.value(graph.inputs()[0]).name, "x");
+        for (NodeId id : graph.nodes())
+            EXPECT_NE(graph.node(id).op, Op::Einsum);
+    }
+}
+
 TEST(Einsum, WhatIsNoProductStays) {
     for (const char* model :
          {"g (float[3,3] a, float[3] b) => (float[3] y) { y = Einsum<equation=\"ii,i->i\">(a, b) }",
