@@ -151,7 +151,8 @@ public:
     void operator()(const Contraction& code);
     void operator()(const Attention& code);
     /// The score of one query and key, as it goes into the softmax.
-    double stepped(const Attention& code, double score, const Extents& at);
+    double stepped(const Attention& code, std::vector<ScalarTape>& functions, double score,
+                   const Extents& at);
     void operator()(const Window& code);
     void operator()(const Copy& code);
 
@@ -337,10 +338,12 @@ void Evaluator::operator()(const Contraction& code) {
     });
 }
 
-double Evaluator::stepped(const Attention& code, double score, const Extents& at) {
+double Evaluator::stepped(const Attention& code, std::vector<ScalarTape>& functions, double score,
+                          const Extents& at) {
+    auto function = functions.begin();
     for (const ScoreStep& step : code.steps) {
         if (step.kind == ScoreStep::Kind::Apply) {
-            score = ScalarTape(step.function).run({{score, 0}})[0].number;
+            score = function++->run({{score, 0}})[0].number;
             continue;
         }
         const Element operand = load(step.access, at);
@@ -355,6 +358,10 @@ double Evaluator::stepped(const Attention& code, double score, const Extents& at
 }
 
 void Evaluator::operator()(const Attention& code) {
+    std::vector<ScalarTape> functions;
+    for (const ScoreStep& step : code.steps)
+        if (!step.reads())
+            functions.emplace_back(step.function);
     forEach(code.batch, [&](const Extents& batch) {
         auto with = [&](int64_t row, int64_t column) {
             Extents index = batch;
@@ -368,7 +375,7 @@ void Evaluator::operator()(const Attention& code) {
                 double sum = 0;
                 for (int64_t d = 0; d < code.d; ++d)
                     sum += load(code.q, with(l, d)).number * load(code.k, with(s, d)).number;
-                scores.push_back(stepped(code, sum * code.scale, with(l, s)));
+                scores.push_back(stepped(code, functions, sum * code.scale, with(l, s)));
             }
             if (code.sink)
                 scores.push_back(code.sink->read ? load(*code.sink->read, with(l, 0)).number

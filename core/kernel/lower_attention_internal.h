@@ -46,6 +46,8 @@ private:
     // Between the first product and the softmax (lower_scores.cpp)
     bool walkScores(Cursor& at);
     bool walkOneScore(Cursor& at, const Node& node);
+    bool goOn(Cursor& at, const Node& node, ValueId next);
+    bool addReading(const Cursor& at, const Node& node, ValueId operand, ScoreStep::Kind kind);
     bool scaleBy(Cursor& at, const Node& node);
     bool takeOperand(Cursor& at, const Node& node);
     bool selectMask(Cursor& at, const Node& node);

@@ -56,6 +56,28 @@ std::optional<IndexMap> AttentionLowering::broadcast(const Cursor& at, const Nod
     return std::nullopt;
 }
 
+/// To an operand of the node that made the value.
+bool AttentionLowering::goOn(Cursor& at, const Node& node, ValueId next) {
+    auto map = broadcast(at, node, next);
+    if (!map)
+        return false;
+    at = {next, std::move(*map)};
+    return true;
+}
+
+/// A step that reads this operand of the node.
+bool AttentionLowering::addReading(const Cursor& at, const Node& node, ValueId operand,
+                                   ScoreStep::Kind kind) {
+    auto map = broadcast(at, node, operand);
+    auto access = map ? operandAt({operand, std::move(*map)}, false) : std::nullopt;
+    if (!access)
+        return false;
+    ScoreStep& step = m_out.steps.emplace_back();
+    step.kind = kind;
+    step.access = std::move(*access);
+    return true;
+}
+
 bool AttentionLowering::scaleBy(Cursor& at, const Node& node) {
     auto left = scalarConstant(node.inputs[0]), right = scalarConstant(node.inputs[1]);
     const bool divides = node.op == Op::Div;
@@ -64,11 +86,7 @@ bool AttentionLowering::scaleBy(Cursor& at, const Node& node) {
                                  "make the scale a constant"));
     ValueId next = right ? node.inputs[0] : node.inputs[1];
     m_out.scale = divides ? m_out.scale / *right : m_out.scale * (right ? *right : *left);
-    auto map = broadcast(at, node, next);
-    if (!map)
-        return false;
-    at = {next, std::move(*map)};
-    return true;
+    return goOn(at, node, next);
 }
 
 /// An operand that is added to the scores, or that they are multiplied with.
@@ -82,17 +100,8 @@ bool AttentionLowering::takeOperand(Cursor& at, const Node& node) {
     if (adds && m_out.scale != 1)
         return fail(notAttention(fmt::format("what {} adds is scaled after it", describe(node)),
                                  "scale before the mask is added"));
-    auto scoreMap = broadcast(at, node, score), otherMap = broadcast(at, node, other);
-    if (!scoreMap || !otherMap)
-        return false;
-    auto access = operandAt({other, std::move(*otherMap)}, false);
-    if (!access)
-        return false;
-    ScoreStep& step = m_out.steps.emplace_back();
-    step.kind = adds ? ScoreStep::Kind::Add : ScoreStep::Kind::Multiply;
-    step.access = std::move(*access);
-    at = {score, std::move(*scoreMap)};
-    return true;
+    return addReading(at, node, other, adds ? ScoreStep::Kind::Add : ScoreStep::Kind::Multiply) &&
+           goOn(at, node, score);
 }
 
 bool AttentionLowering::selectMask(Cursor& at, const Node& node) {
@@ -103,19 +112,12 @@ bool AttentionLowering::selectMask(Cursor& at, const Node& node) {
         return fail(
             notAttention(fmt::format("{} puts no constant in place of scores", describe(node)),
                          "write the mask as Where(keep, scores, constant)"));
-    auto scoreMap = broadcast(at, node, score);
-    auto maskMap = broadcast(at, node, node.inputs[0]);
-    if (!scoreMap || !maskMap)
-        return false;
-    auto access = operandAt({node.inputs[0], std::move(*maskMap)}, false);
-    if (!access)
+    if (!addReading(at, node, node.inputs[0],
+                    keepsTrue ? ScoreStep::Kind::KeepWhereTrue : ScoreStep::Kind::KeepWhereFalse))
         return false;
     // Scales met so far stand behind the mask: they reach what it puts in place too.
-    m_out.steps.push_back(
-        {keepsTrue ? ScoreStep::Kind::KeepWhereTrue : ScoreStep::Kind::KeepWhereFalse,
-         std::move(*access), *fill * m_out.scale});
-    at = {score, std::move(*scoreMap)};
-    return true;
+    m_out.steps.back().fill = *fill * m_out.scale;
+    return goOn(at, node, score);
 }
 
 /// A function of one score, by the operator's own tape; what stands behind it is applied with it.
@@ -154,11 +156,7 @@ bool AttentionLowering::applyFunction(Cursor& at, const Node& node) {
     ScoreStep& step = steps.emplace_back();
     step.kind = ScoreStep::Kind::Apply;
     step.function = tape.finish({result});
-    auto map = broadcast(at, node, next);
-    if (!map)
-        return false;
-    at = {next, std::move(*map)};
-    return true;
+    return goOn(at, node, next);
 }
 
 bool AttentionLowering::walkOneScore(Cursor& at, const Node& node) {

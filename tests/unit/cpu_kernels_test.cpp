@@ -215,6 +215,14 @@ TEST(CpuAttention, StridedOperandsAndMask) {
                "Attention", 1e-5);
 }
 
+TEST(CpuAttention, QueriesThatAreReadBackwards) {
+    expectRuns("(float[2,3,8] x, float[2,8,4] k, float[2,4,8] v) => (float[2,3,8] y) "
+               "{ b = Constant<value_ints=[-1]>()  e = Constant<value_ints=[-9]>() "
+               "a = Constant<value_ints=[2]>()  q = Slice(x, b, e, a, b)  s = MatMul(q, k) "
+               "p = Softmax<axis=2>(s)  y = MatMul(p, v) }",
+               "Attention", 1e-5);
+}
+
 namespace {
 
 /// q k^T of [2,3,37,16] and [2,3,29,16], `masks` from `s` to `x`, softmax and the product with v.
@@ -267,6 +275,38 @@ TEST(CpuAttention, BiasAndWindowMaskUnderAnotherShape) {
                "u = Transpose<perm=[0,2,1,3]>(o)  h = Constant<value_ints=[6,9,16]>() "
                "y = Reshape(u, h) }",
                "Attention", 1e-5);
+}
+
+TEST(CpuAttention, CapsAndFactorsAmongMasks) {
+    expectRuns(maskedAttention("float[37,29] m", "c = Constant<value_float=3.0>()  d = Div(s, c) "
+                                                 "e = Tanh(d)  f = Mul(e, c)  x = Add(f, m)"),
+               "Attention", 1e-5);
+    expectRuns(maskedAttention("float[37,29] m, float[3,1,1] h, bool[29] keep",
+                               "g = Mul(h, s)  i = Add(g, m)  c = Constant<value_float=3.0>() "
+                               "e = Tanh(i)  f = Mul(e, c)  x = Where(keep, f, low)"),
+               "Attention", 1e-5);
+}
+
+TEST(CpuAttention, ASinkOfEachHeadAndOfEachRow) {
+    for (const char* sink : {"3,1,1", "3,5,1"})
+        expectRuns(fmt::format("(float[3,5,16] q, float[3,16,29] k, float[3,29,8] v, float[{}] h) "
+                               "=> (float[3,5,8] y) {{ w = Constant<value_ints=[3,5,1]>() "
+                               "z = Constant<value_ints=[0]>()  n = Constant<value_ints=[29]>() "
+                               "l = Constant<value_ints=[-1]>()  s = MatMul(q, k) "
+                               "b = Expand(h, w)  j = Concat<axis=-1>(s, b) "
+                               "p = Softmax<axis=-1>(j)  g = Slice(p, z, n, l) "
+                               "y = MatMul(g, v) }}",
+                               sink),
+                   "Attention", 1e-5);
+}
+
+TEST(CpuAttention, RowsOfNanThatCountAsZeros) {
+    expectRuns(
+        "(float[3,9,16] q, float[3,16,29] k, float[3,29,8] v, bool[3,9,1] c) => "
+        "(float[3,9,8] y) { z = Constant<value_float=0.0>()  o = Constant<value_float=-1.0>() "
+        "i = Div(o, z)  s = MatMul(q, k)  x = Where(c, s, i)  p = Softmax<axis=-1>(x) "
+        "n = IsNaN(p)  w = Where(n, z, p)  y = MatMul(w, v) }",
+        "Attention", 1e-5);
 }
 
 TEST(CpuAttention, SoftmaxHasNoSubnormalNumbers) {
