@@ -160,6 +160,9 @@ constexpr CodeRow rows[] = {
     {"W0313", "the rule never fires on the models given, or its gate refuses every match (`check -m MODEL`)",
      "take the change that is suggested, or delete the rule",
      "rule R { match { y = Conv(x, w); } } pipeline default = fuse;"},
+    {"W0314", "an operator that a model hardly has once it is loaded: something else stands in its place",
+     "match what stands there",
+     "rule R { match { y = Relu(Identity(x)); } }"},
     // Proof
     {"E0501", "unsound: the numeric proof found graphs where the rule changes the result",
      "add the condition that is suggested, or state `numeric`",

@@ -7,6 +7,7 @@ Diagnostics lint(const LoadedRules& loaded) {
     Diagnostics out;
     lintSchema(loaded, out);
     lintContradictions(loaded, out);
+    lintReplaced(loaded, out);
     lintBudget(loaded, out);
     lintTests(loaded, out);
     out.sort();
@@ -24,6 +25,7 @@ Diagnostics lintFile(const LoadedRules& loaded, const std::string& file) {
     Diagnostics out;
     lintSchema(part, out);
     lintContradictions(part, out);
+    lintReplaced(part, out);
     out.sort();
     return out;
 }

@@ -30,4 +30,8 @@ void lintContradictions(const LoadedRules& loaded, Diagnostics& out);
 /// W0311: more ways to match than a search can try, as one shows that is run (lint_stress.h).
 void lintBudget(const LoadedRules& loaded, Diagnostics& out);
 
+/// W0314: operators that a loaded model hardly has, since something else stands in their place.
+void lintReplaced(const LoadedRules& loaded, Diagnostics& out);
+void lintReplaced(const Rule& rule, Diagnostics& out);
+
 } // namespace fuselage::dsl

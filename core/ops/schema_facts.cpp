@@ -44,6 +44,16 @@ const ValueRow values[] = {
 constexpr std::string_view flags[] = {
     "allowzero", "ceil_mode", "count_include_pad", "exclusive", "keepdims", "largest",
     "noop_with_empty_axes", "reverse", "select_last_index", "sorted", "training_mode", "transA", "transB"};
+
+// core/onnx/normalise.cpp and core/passes/fold_constants.cpp replace them.
+constexpr Replaced replaced[] = {
+    {Op::Constant, "a constant value", "write `c: const` where it is read"},
+    {Op::Dropout, "its operand, unless it trains", "leave the step out, or make it optional: `Dropout?`"},
+    {Op::Einsum, "Transpose, Reshape, MatMul and ReduceSum, where it is a sum of products of floats", "match those"},
+    {Op::Identity, "its operand", "leave the step out"},
+    {Op::Scatter, "a ScatterElements", "match ScatterElements"},
+    {Op::Upsample, "a Resize", "match Resize"},
+};
 // clang-format on
 
 bool contains(std::initializer_list<Op> ops, Op op) {
@@ -57,6 +67,12 @@ std::span<const char* const> valuesOf(Op op, std::string_view attribute) {
         if (row.attribute == attribute && (row.ops.size() == 0 || contains(row.ops, op)))
             return row.values;
     return {};
+}
+
+const Replaced* replacementOf(Op op) {
+    const auto* found = std::find_if(std::begin(replaced), std::end(replaced),
+                                     [&](const Replaced& each) { return each.op == op; });
+    return found == std::end(replaced) ? nullptr : found;
 }
 
 bool isFlag(std::string_view attribute) {

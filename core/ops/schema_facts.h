@@ -17,4 +17,15 @@ std::span<const char* const> valuesOf(Op op, std::string_view attribute);
 /// An integer attribute that is 0 or 1.
 bool isFlag(std::string_view attribute);
 
+/// An operator of files that a graph ready for rules hardly has: loading or folding constants puts
+/// something else in its place.
+struct Replaced {
+    Op op;
+    const char* by;      ///< in words: "its operand"
+    const char* instead; ///< what a pattern says, an imperative: "match Resize"
+};
+
+/// Null: the operator stays as it is.
+const Replaced* replacementOf(Op op);
+
 } // namespace fuselage

@@ -63,8 +63,8 @@ const std::set<std::string> withoutFlip = {
 };
 
 /// What `check --strict` looks for beyond mistakes.
-const char* const lints[] = {"E0220", "E0221", "E0231", "E0302", "E0308",
-                             "E0309", "E0410", "W0311", "W0313", "W0502"};
+const char* const lints[] = {"E0220", "E0221", "E0231", "E0302", "E0308", "E0309",
+                             "E0410", "W0311", "W0313", "W0314", "W0502"};
 
 app::RuleLibrary libraryOf(const dsl::CodeRow& row) {
     std::string example = row.example;
@@ -201,7 +201,8 @@ TEST(Authors, EveryFindingHasACaseThatExists) {
             tests.insert((*it)[1].str() + "." + (*it)[2].str());
     }
     const std::string page = *readFile((root / "tests/AUTHORS.md").string());
-    const std::regex row("\n\\| ([WMFX][0-9]+) \\|[^\n]*\\|([^|\n]*)\\|(?=\n)"), quoted("`([^`]+)`");
+    const std::regex row("\n\\| ([WMFX][0-9]+) \\|[^\n]*\\|([^|\n]*)\\|(?=\n)"),
+        quoted("`([^`]+)`");
     for (std::sregex_iterator it(page.begin(), page.end(), row), end; it != end; ++it) {
         found.insert((*it)[1]);
         const std::string held = (*it)[2];
