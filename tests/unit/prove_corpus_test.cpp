@@ -40,7 +40,7 @@ bool isProved(const Rule& rule) {
 
 TEST(ProofCorpus, UnsoundRulesAreCaught) {
     const auto proofs = proofsOf("unsound.fuse", 1);
-    EXPECT_EQ(proofs.size(), 144U);
+    EXPECT_EQ(proofs.size(), 158U);
     for (const app::RuleProof& proof : proofs) {
         EXPECT_GT(proof.failing, 0U) << proof.rule;
         EXPECT_STREQ(app::verdictOf(proof), "unsound") << proof.rule;
@@ -50,7 +50,7 @@ TEST(ProofCorpus, UnsoundRulesAreCaught) {
 TEST(ProofCorpus, SoundRulesAreNotBlamed) {
     for (uint64_t seed : {1, 2, 3}) {
         const auto proofs = proofsOf("sound.fuse", seed);
-        EXPECT_EQ(proofs.size(), 50U);
+        EXPECT_EQ(proofs.size(), 56U);
         for (const app::RuleProof& proof : proofs) {
             EXPECT_GT(proof.samples, 0U) << proof.rule;
             EXPECT_EQ(proof.failing, 0U) << app::proofText(proof);

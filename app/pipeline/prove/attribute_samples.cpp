@@ -21,6 +21,7 @@ template <typename T> T oneOf(Choices& choices, const std::vector<T>& values) {
 
 bool isWindow(Op op) {
     return op == Op::Conv || op == Op::ConvInteger || op == Op::ConvTranspose ||
+           op == Op::FusedConv || op == Op::QLinearConv || op == Op::MaxUnpool ||
            hasTrait(op, Pooling);
 }
 
@@ -36,14 +37,17 @@ std::vector<std::string> textsOf(Op op, const std::string& name) {
     if (name == "coordinate_transformation_mode" && op == Op::Resize)
         return {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel",
                 "half_pixel_symmetric"};
+    if (name == "activation" && op == Op::FusedConv)
+        return {"Relu", "Tanh", "Sigmoid"};
     if (name == "keep_aspect_ratio_policy")
         return {"stretch", "not_larger", "not_smaller"};
     return {};
 }
 
 bool isSwitch(const std::string& name) {
-    static const std::set<std::string> more{"upper",         "fmod",          "antialias",
-                                            "storage_order", "align_corners", "exclude_outside"};
+    static const std::set<std::string> more{
+        "upper",           "fmod",     "antialias", "storage_order",      "align_corners",
+        "exclude_outside", "onesided", "layout",    "linear_before_reset"};
     return isFlag(name) || more.contains(name);
 }
 
@@ -93,6 +97,8 @@ std::optional<AttributeValue> integerOf(const AttributeContext& context,
         return axisValue(context, schema.fallback ? std::get<int64_t>(*schema.fallback) : 0);
     if (name == "block_size" && schema.required) // of packed weights
         return oneOf<int64_t>(context.choices, {16, 16, 32});
+    if (name == "size" && schema.required) // of neighbours, itself among them
+        return oneOf<int64_t>(context.choices, {3, 1, 5, 2});
     if (name == "start" || name == "end") // of a shape
         return oneOf<int64_t>(context.choices, {1, -1, 0, 2});
     if (name == "group" || name == "num_groups")
@@ -129,6 +135,12 @@ std::optional<AttributeValue> varied(const AttributeContext& context,
         return ofDeclared(context, schema);
     if (schema.type == "int")
         return integerOf(context, schema);
+    if (schema.type == "string" && context.op == Op::Einsum)
+        return oneOf<std::string>(context.choices,
+                                  {"ij,jk->ik", "bij,bjk->bik", "bid,bjd->bij", "ij->ji", "i,j->ij",
+                                   "ij,ij->i", "bhid,bhjd->bhij", "ijk->ik", "ii->i", "i,ij,j->"});
+    if (schema.type == "float" && name == "clip") // what a gate takes
+        return oneOf<double>(context.choices, {1, 0.5, 3});
     if (schema.type == "float" && name == "epsilon")
         return oneOf<double>(context.choices, {1e-5, 1e-3, 0.5});
     if (schema.type == "float" && name != "momentum" && name != "seed")
@@ -137,6 +149,8 @@ std::optional<AttributeValue> varied(const AttributeContext& context,
         return std::nullopt;
     if (name == "perm")
         return permutation(context);
+    if (name == "pooled_shape")
+        return Ints{1 + context.choices.pick(3), 1 + context.choices.pick(3)};
     if (name == "axes")
         return someAxes(context);
     bool kernelOfWeight = name == "kernel_shape" && !schema.required;
@@ -179,6 +193,8 @@ std::optional<AttributeValue> freeAttribute(const AttributeContext& context,
                              : context.choices.pick(count);
     };
     const std::vector<AttributeValue> values = allValuesOf(context.op, schema);
+    if (!values.empty() && !schema.fallback && !always && decided(0, 2) == 0)
+        return std::nullopt;
     if (values.size() > 1) {
         constexpr uint32_t ofWhichOne = 3; // is another value: a node has many of these
         if (decided(0, ofWhichOne) + 1 < ofWhichOne)

@@ -168,7 +168,7 @@ const VerifySpec::Values* Generator::rangeOf(const std::optional<SlotIndex>& slo
 ValueId Generator::constantLeaf(const Wish& wish, const VerifySpec::Values* range, bool scalar,
                                 DType dtype, Extents extents) {
     std::string name = m_graph.freshName("c");
-    if (wish.contents && extents == *wish.extents && dtype == DType::Int64) {
+    if (wish.contents && extents == *wish.extents && isInteger(dtype)) {
         Tensor tensor(dtype, extents);
         for (int64_t i = 0; i < tensor.elementCount(); ++i)
             tensor.setInt(i, (*wish.contents)[static_cast<size_t>(i)]);

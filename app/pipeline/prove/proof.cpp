@@ -6,6 +6,7 @@
 #include "app/pipeline/prove/unsampled.h"
 #include "core/algebra/exact_proof.h"
 #include "core/graph/text.h"
+#include "dsl/lint.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -247,6 +248,16 @@ std::string withoutBody(const Rule& rule) {
     return {};
 }
 
+/// For a rule that fires in no sample.
+std::string adviceFor(const Rule& rule) {
+    Diagnostics replaced;
+    dsl::lintReplaced(rule, replaced);
+    if (const auto all = replaced.all(); !all.empty())
+        return all[0].message + "; " + all[0].fix;
+    return "give sizes that reach it, `verify 24 with { N in {...} };`, or test it with "
+           "`expect same`";
+}
+
 } // namespace
 
 const char* verdictOf(const RuleProof& proof) {
@@ -352,6 +363,8 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
         proof.unsampled = unsampled(rule, met);
     else
         proof.open = withoutOperand(rule);
+    if (proof.samples == 0)
+        proof.advice = adviceFor(rule);
     decideLevel(rule, options, proof, progress);
     return proof;
 }
@@ -387,11 +400,8 @@ std::string proofText(const RuleProof& proof) {
         isForm ? "form `" + proof.rule.substr(5) + "`" : "rule `" + proof.rule + "`";
     if (proof.failing == 0)
         return fmt::format("warning[W0503]: {} has no sample: it fired in none of {} "
-                           "generated graphs\t{}\n   = the last one: {}\n"
-                           "   = fix: give sizes that reach it, `verify 24 with {{ N in {{...}} "
-                           "}};`, or test it with "
-                           "`expect same`\n",
-                           what, proof.attempts, proof.where, proof.unfit);
+                           "generated graphs\t{}\n   = the last one: {}\n   = fix: {}\n",
+                           what, proof.attempts, proof.where, proof.unfit, proof.advice);
     const Counterexample& example = proof.counterexamples[0];
     std::string out = fmt::format("error[E0501]: {} is unsound: {} of {} samples differ"
                                   "\t{}\n",

@@ -51,8 +51,9 @@ struct RuleProof {
     std::string shared;                          ///< what the failing samples have in common
     std::string guard;                           ///< what would make the rule right
     size_t guarded = 0;                          ///< samples that are left with it, all agree
-    std::string open;  ///< why no side can be run: "`com.acme.Gated` has no body"; else empty
-    std::string unfit; ///< why the last graph did not fit, when none did
+    std::string open;   ///< why no side can be run: "`com.acme.Gated` has no body"; else empty
+    std::string unfit;  ///< why the last graph did not fit, when none did
+    std::string advice; ///< what would let it fire, when it did in none
 
     ProofLevel level = ProofLevel::None;
     std::vector<std::string> conditions; ///< that `proved` rests on

@@ -25,8 +25,7 @@ void addProof(const RuleProof& proof, Diagnostics& out) {
                                                 "generated graphs",
                                                 what, proof.attempts));
         d.found = proof.unfit;
-        d.fix = "give sizes that reach it, `verify 24 with { N in {...} };`, or test it with "
-                "`expect same`";
+        d.fix = proof.advice;
         return;
     }
     Diagnostic& d = out.error("E0501", proof.span,

@@ -55,8 +55,49 @@ Wish convolutionWish(OperandContext& context, size_t operand) {
         wish.stored = integers;
         return wish;
     }
+    if (operand == 3) // what the activation takes with it: of the result's shape
+        return context.result ? ofExtents(*context.result) : leftOut();
     auto w = context.extents(1);
     return w && w->size() > 1 ? ofExtents({transposed ? (*w)[1] * group : (*w)[0]}) : Wish{};
+}
+
+/// A convolution of bytes: each of its three tensors has a scale and a zero point behind it.
+Wish storedConvolutionWish(OperandContext& context, size_t operand) {
+    const auto x = context.extents(0), w = context.extents(3);
+    Wish wish;
+    switch (operand) {
+    case 0:
+        wish = windowWish(context);
+        break;
+    case 3:
+        if (x && x->size() > 2) {
+            const int64_t group = std::max<int64_t>(1, context.node.attributes.integer("group", 1));
+            Extents extents{group * (1 + context.choices.pick(3)),
+                            std::max<int64_t>(1, (*x)[1] / group)};
+            for (size_t i = 2; i < x->size(); ++i)
+                extents.push_back(1 + context.choices.pick(static_cast<uint32_t>(
+                                          std::clamp<int64_t>((*x)[i], 1, 3))));
+            wish = ofExtents(std::move(extents));
+        }
+        break;
+    case 1:
+    case 4:
+    case 6:
+        wish = ofExtents({}, DType::Float32);
+        wish.positive = true;
+        return wish;
+    case 8:
+        wish = w && !w->empty() ? ofExtents({w->front()}) : Wish{};
+        wish.dtype = DType::Int32;
+        wish.stored = true;
+        return wish;
+    default:
+        wish = ofExtents({});
+        break;
+    }
+    wish.dtype = DType::UInt8;
+    wish.stored = true;
+    return wish;
 }
 
 Wish matmulWish(OperandContext& context, size_t operand) {
@@ -175,10 +216,8 @@ Wish dropoutWish(size_t operand) {
 Wish runningAxisWish(OperandContext& context) {
     auto x = context.extents(0);
     const auto rank = static_cast<uint32_t>(x && !x->empty() ? x->size() : 1);
-    Wish wish = parameter(
-        {int64_t{context.choices.pick(rank)} - (context.choices.rarely(30) ? int64_t{rank} : 0)});
-    wish.extents = Extents{};
-    return wish;
+    return wholeNumber(int64_t{context.choices.pick(rank)} -
+                       (context.choices.rarely(30) ? int64_t{rank} : 0));
 }
 
 Wish axesWish(OperandContext& context) {
@@ -246,14 +285,24 @@ Extents broadcastOf(const Extents& extents, Choices& choices) {
 }
 
 Wish operandWish(OperandContext& context, size_t operand) {
-    if (auto moved = movementWish(context, operand))
-        return *moved;
+    for (const auto& family : {movementWish, imageWish, signalWish})
+        if (auto wish = family(context, operand))
+            return *wish;
     Op op = context.node.op;
     switch (op) {
     case Op::Conv:
     case Op::ConvInteger:
     case Op::ConvTranspose:
+    case Op::FusedConv:
         return convolutionWish(context, operand);
+    case Op::QLinearConv:
+        return storedConvolutionWish(context, operand);
+    case Op::Einsum:
+        return einsumWish(context, operand);
+    case Op::GRU:
+    case Op::LSTM:
+    case Op::RNN:
+        return recurrentWish(context, operand);
     case Op::AveragePool:
     case Op::LpPool:
     case Op::MaxPool:

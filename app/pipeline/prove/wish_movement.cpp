@@ -185,9 +185,7 @@ Wish oneHotWish(OperandContext& context, size_t operand) {
     }
     if (operand == 2)
         return ofExtents({2});
-    Wish wish = parameter({context.dimension()});
-    wish.extents = Extents{};
-    return wish;
+    return wholeNumber(context.dimension());
 }
 
 /// Lengths of the sequences of a batch.

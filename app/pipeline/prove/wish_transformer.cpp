@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands of attentions, whose dimensions are heads times what a head holds, and of products with
 // weights that are packed into bytes.
-#include "app/pipeline/prove/wish.h"
+#include "app/pipeline/prove/wish_internal.h"
 
 #include <algorithm>
 
@@ -13,12 +13,6 @@ Wish of(Extents extents, Wish::Presence presence = Wish::Presence::Needed) {
     Wish wish;
     wish.extents = std::move(extents);
     wish.presence = presence;
-    return wish;
-}
-
-Wish leftOut() {
-    Wish wish;
-    wish.presence = Wish::Presence::LeftOut;
     return wish;
 }
 
@@ -168,6 +162,9 @@ void repeatOperands(const OperandContext& context, Node& node) {
         repeat(node, "num_heads", headsFor(first->back(), few[context.choices.pick(3)]));
     } else if (node.op == Op::MsAttention && second && second->size() == 2) {
         repeat(node, "num_heads", headsFor(second->back() / 3, few[context.choices.pick(3)]));
+    } else if (node.op == Op::GRU || node.op == Op::LSTM || node.op == Op::RNN) {
+        if (const auto r = context.extents(2); r && r->size() == 3)
+            repeat(node, "hidden_size", r->back());
     }
 }
 
