@@ -38,10 +38,10 @@ void lintReplaced(const Rule& rule, Diagnostics& out) {
         if (!isReplaced(term) || optional.contains(TermId(i)))
             continue;
         const Replaced& replaced = *replacementOf(term.ops[0]);
-        Diagnostic& d = out.warning("W0314", term.span,
-                                    std::string("a loaded model hardly has ") +
-                                        rowOf(replaced.op).name + ": in its place stands " +
-                                        replaced.by);
+        Diagnostic& d =
+            out.warning("W0314", term.span,
+                        std::string("a loaded model hardly has ") + rowOf(replaced.op).name +
+                            ": in its place stands " + replaced.by);
         d.fix = replaced.instead;
     }
 }

@@ -92,8 +92,8 @@ Wish deformedWish(OperandContext& context, size_t operand) {
     if (operand == 3)
         return ofExtents({w->front()});
     const int64_t each = offsetGroup * (*w)[2] * (*w)[3];
-    return ofExtents({x->front(), operand == 2 ? 2 * each : each, (*x)[2] - (*w)[2] + 1,
-                      (*x)[3] - (*w)[3] + 1});
+    return ofExtents(
+        {x->front(), operand == 2 ? 2 * each : each, (*x)[2] - (*w)[2] + 1, (*x)[3] - (*w)[3] + 1});
 }
 
 /// Every element to a place of its own.
@@ -122,8 +122,8 @@ Wish regionsWish(OperandContext& context, size_t operand) {
     std::vector<double> regions;
     for (int64_t region = 0; region < count; ++region) {
         const double left = context.choices.pick(3), top = context.choices.pick(3);
-        const double image = context.choices.pick(
-            static_cast<uint32_t>(std::max<int64_t>(x->front(), 1)));
+        const double image =
+            context.choices.pick(static_cast<uint32_t>(std::max<int64_t>(x->front(), 1)));
         regions.insert(regions.end(), {image, left, top, left + context.choices.pick(4),
                                        top + context.choices.pick(4)});
     }

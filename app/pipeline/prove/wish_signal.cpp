@@ -26,8 +26,8 @@ Wish framesWish(OperandContext& context, size_t operand) {
         return wholeNumber(1 + context.choices.pick(4));
     case 2: {
         Wish wish = ofExtents({2 + context.choices.pick(longest - 1)});
-        wish.presence = context.choices.pick(2) == 0 ? Wish::Presence::Needed
-                                                     : Wish::Presence::LeftOut;
+        wish.presence =
+            context.choices.pick(2) == 0 ? Wish::Presence::Needed : Wish::Presence::LeftOut;
         return wish;
     }
     default: {
