@@ -27,12 +27,16 @@ struct LibraryRow {
 };
 
 constexpr LibraryRow rows[] = {
+    {Op::CumProd, prepareCumulative},
+    {Op::CumSum, prepareCumulative},
     {Op::DequantizeLinear, prepareDequantizeStored},
+    {Op::DFT, prepareFourier},
     {Op::DynamicQuantizeLinear, prepareDynamicQuantize, Order::LikeInput},
     {Op::DynamicQuantizeLSTM, prepareQuantizedLstm},
     {Op::Gather, prepareGather},
     {Op::GatherElements, prepareGatherElements},
     {Op::GatherND, prepareGatherND},
+    {Op::GridSample, prepareGridSample},
     {Op::GRU, prepareRecurrent},
     {Op::LSTM, prepareRecurrent},
     {Op::MatMulNBits, prepareBlockedWeights},
@@ -41,6 +45,8 @@ constexpr LibraryRow rows[] = {
     {Op::Resize, prepareResize, Order::LikeResult},
     {Op::ScatterElements, prepareScatter},
     {Op::ScatterND, prepareScatterND},
+    {Op::STFT, prepareFrames},
+    {Op::TopK, prepareTopK},
     {Op::Upsample, prepareResize, Order::LikeResult},
 };
 

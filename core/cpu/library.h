@@ -82,12 +82,17 @@ KernelResult prepareQuantizeFloat8(const LibraryCall& call); ///< the other way,
 KernelResult prepareQuantizedLstm(const LibraryCall& call);
 KernelResult prepareBlockedWeights(const LibraryCall& call);
 KernelResult prepareFloatWeights(const LibraryCall& call, const BlockedWeights& geometry);
+KernelResult prepareCumulative(const LibraryCall& call);
+KernelResult prepareFourier(const LibraryCall& call); ///< DFT
+KernelResult prepareFrames(const LibraryCall& call);  ///< STFT
 KernelResult prepareGather(const LibraryCall& call);
 KernelResult prepareGatherElements(const LibraryCall& call);
 KernelResult prepareGatherND(const LibraryCall& call);
+KernelResult prepareGridSample(const LibraryCall& call);
 KernelResult prepareRecurrent(const LibraryCall& call);
 KernelResult prepareScatter(const LibraryCall& call);
 KernelResult prepareScatterND(const LibraryCall& call);
+KernelResult prepareTopK(const LibraryCall& call);
 KernelResult prepareResize(const LibraryCall& call); ///< rows of input and result run along one dim
 
 /// None when this backend has a routine for the node of a Library program.

@@ -156,6 +156,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 #include "core/cpu/vector_pool.h"
 #include "core/cpu/vector_reduce.h"
 #include "core/cpu/vector_resample.h"
+#include "core/cpu/vector_fourier.h"
 #include "core/cpu/vector_recurrent.h"
 #include "core/cpu/vector_winograd.h"
 
@@ -366,6 +367,7 @@ void fill(VectorTable& table) {
     fillReductions(table);
     table.weightedSum = weightedSum;
     table.gatherSum = gatherSum;
+    table.fourierPass = fourierPass;
     fillWinograd(table.winograd);
     fillPool(table.pool);
     fillRecurrent(table.recurrent);

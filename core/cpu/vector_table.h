@@ -85,6 +85,19 @@ using WeightedSumFunction = void (*)(float* out, const float* const* sources, co
 using GatherSumFunction = void (*)(float* out, const float* source, const int32_t* indices,
                                    const float* weights, size_t taps, size_t n);
 
+/// One factor of a Fourier transform (fourier.h). Runs lie one behind the other: `radix` times
+/// `groups` of them, read with `groups` between those of one butterfly, written side by side.
+struct FourierPass {
+    size_t radix = 2;
+    size_t groups = 1;
+    size_t run = 1;                 ///< floats
+    const float* factors = nullptr; ///< [groups][radix - 1][real, imaginary]
+    const float* roots = nullptr;   ///< [radix][real, imaginary]: of 1
+};
+/// Nothing overlaps.
+using FourierFunction = void (*)(const FourierPass& pass, const float* re, const float* im,
+                                 float* outRe, float* outIm);
+
 /// One element of one sequence of a recurrence: gates in ONNX's order, each `hidden` apart, are the
 /// sums of three; `result` is the state, old and new.
 using RecurrentFunction = void (*)(const float* fromInput, float* fromState, const float* bias,
@@ -304,6 +317,7 @@ struct VectorTable {
     SoftmaxFunction softmax = nullptr;
     WeightedSumFunction weightedSum = nullptr;
     GatherSumFunction gatherSum = nullptr;
+    FourierFunction fourierPass = nullptr;
     WinogradLoops winograd;
     PoolLoops pool;
     RecurrentLoopTable recurrent;

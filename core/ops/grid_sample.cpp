@@ -9,38 +9,9 @@
 #include <algorithm>
 #include <cmath>
 
-namespace fuselage::resample {
+namespace fuselage {
 
 namespace {
-
-enum class Padding : uint8_t { Zeros, Border, Reflection };
-enum class Mode : uint8_t { Nearest, Linear, Cubic };
-
-struct Settings {
-    Mode mode = Mode::Linear;
-    Padding padding = Padding::Zeros;
-    bool alignCorners = false;
-};
-
-std::optional<Settings> gridSettings(const Node& node) {
-    const std::string mode = node.attributes.string("mode", "bilinear");
-    const std::string padding = node.attributes.string("padding_mode", "zeros");
-    Settings out;
-    out.alignCorners = node.attributes.integer("align_corners") != 0;
-    if (mode == "nearest")
-        out.mode = Mode::Nearest;
-    else if (mode == "bicubic" || mode == "cubic")
-        out.mode = Mode::Cubic;
-    else if (mode != "bilinear" && mode != "linear")
-        return std::nullopt;
-    if (padding == "border")
-        out.padding = Padding::Border;
-    else if (padding == "reflection")
-        out.padding = Padding::Reflection;
-    else if (padding != "zeros")
-        return std::nullopt;
-    return out;
-}
 
 /// Folds a position back between two mirrors.
 double reflected(double x, double low, double high) {
@@ -51,40 +22,71 @@ double reflected(double x, double low, double high) {
     return low + (distance > range ? 2 * range - distance : distance);
 }
 
-double mirrorLow(const Settings& settings) {
+double mirrorLow(const GridSettings& settings) {
     return settings.alignCorners ? 0 : -0.5;
 }
 
-double mirrorHigh(const Settings& settings, int64_t extent) {
+double mirrorHigh(const GridSettings& settings, int64_t extent) {
     return static_cast<double>(extent) - (settings.alignCorners ? 1 : 0.5);
 }
 
 /// The source element for a tap, or -1 where zeros are read.
-int64_t sourceIndex(const Settings& settings, int64_t index, int64_t extent) {
+int64_t sourceIndex(const GridSettings& settings, int64_t index, int64_t extent) {
     if (index >= 0 && index < extent)
         return index;
-    if (settings.padding == Padding::Zeros)
+    if (settings.padding == GridSettings::Padding::Zeros)
         return -1;
-    if (settings.padding == Padding::Reflection)
+    if (settings.padding == GridSettings::Padding::Reflection)
         index = static_cast<int64_t>(reflected(static_cast<double>(index), mirrorLow(settings),
                                                mirrorHigh(settings, extent)));
     return std::clamp<int64_t>(index, 0, extent - 1);
 }
 
-/// Taps along one axis for a normalised coordinate in [-1, 1].
-void gridTaps(const Settings& settings, double coordinate, int64_t extent, std::vector<Tap>& taps) {
+} // namespace
+
+std::optional<GridSettings> gridSettings(const Node& node) {
+    const std::string mode = node.attributes.string("mode", "bilinear");
+    const std::string padding = node.attributes.string("padding_mode", "zeros");
+    GridSettings out;
+    out.alignCorners = node.attributes.integer("align_corners") != 0;
+    if (mode == "nearest")
+        out.mode = GridSettings::Mode::Nearest;
+    else if (mode == "bicubic" || mode == "cubic")
+        out.mode = GridSettings::Mode::Cubic;
+    else if (mode != "bilinear" && mode != "linear")
+        return std::nullopt;
+    if (padding == "border")
+        out.padding = GridSettings::Padding::Border;
+    else if (padding == "reflection")
+        out.padding = GridSettings::Padding::Reflection;
+    else if (padding != "zeros")
+        return std::nullopt;
+    return out;
+}
+
+std::string gridMisfit(const Extents& x, const Extents& grid) {
+    const size_t rank = x.size();
+    if (rank < 3 || grid.size() != rank || grid[0] != x[0] ||
+        grid.back() != static_cast<int64_t>(rank) - 2)
+        return fmt::format("a grid of {} does not fit {}", text(grid), text(x));
+    return "";
+}
+
+void gridTaps(const GridSettings& settings, double coordinate, int64_t extent,
+              std::vector<ResizeTap>& taps) {
     taps.clear();
     const auto length = static_cast<double>(extent);
     double x = settings.alignCorners ? (coordinate + 1) / 2 * (length - 1)
                                      : ((coordinate + 1) * length - 1) / 2;
     if (!std::isfinite(x))
         return; // a coordinate that is no number reads nothing
-    if (settings.mode == Mode::Nearest)
+    if (settings.mode == GridSettings::Mode::Nearest)
         x = std::nearbyint(x);
     // The wide cubic kernel still sees the border from outside, so only its taps are clamped.
-    if (settings.padding == Padding::Border && settings.mode != Mode::Cubic)
+    if (settings.padding == GridSettings::Padding::Border &&
+        settings.mode != GridSettings::Mode::Cubic)
         x = std::clamp(x, 0.0, length - 1);
-    else if (settings.padding == Padding::Reflection)
+    else if (settings.padding == GridSettings::Padding::Reflection)
         x = reflected(x, mirrorLow(settings), mirrorHigh(settings, extent));
     x = std::clamp(x, -4.0, length + 4); // farther away nothing changes
     const double low = std::floor(x);
@@ -94,18 +96,22 @@ void gridTaps(const Settings& settings, double coordinate, int64_t extent, std::
             taps.push_back({source, weight});
     };
     const auto first = static_cast<int64_t>(low);
-    if (settings.mode == Mode::Nearest) {
+    if (settings.mode == GridSettings::Mode::Nearest) {
         add(static_cast<int64_t>(std::nearbyint(x)), 1);
-    } else if (settings.mode == Mode::Linear) {
+    } else if (settings.mode == GridSettings::Mode::Linear) {
         add(first, 1 - (x - low));
         add(first + 1, x - low);
     } else {
         double weights[4];
-        cubicWeights(x - low, -0.75, weights);
+        resample::cubicWeights(x - low, -0.75, weights);
         for (int i = 0; i < 4; ++i)
             add(first - 1 + i, weights[i]);
     }
 }
+
+namespace resample {
+
+namespace {
 
 /// Sum over all combinations of taps, one list a dimension.
 double sampled(const double* plane, const std::vector<std::vector<Tap>>& taps,
@@ -139,13 +145,10 @@ Results runGridSample(const Node& node, ReferenceInputs inputs, ReferenceContext
     const ReferenceValue& x = *inputs[0];
     const ReferenceValue& grid = *inputs[1];
     const auto settings = gridSettings(node);
-    const size_t rank = x.extents.size();
     if (!settings || !isFloat(x.dtype) || !isFloat(grid.dtype))
         return badInput(node, "the mode or the element types cannot be used");
-    if (rank < 3 || grid.extents.size() != rank || grid.extents[0] != x.extents[0] ||
-        grid.extents.back() != static_cast<int64_t>(rank) - 2)
-        return badInput(
-            node, fmt::format("a grid of {} does not fit {}", text(grid.extents), text(x.extents)));
+    if (const std::string misfit = gridMisfit(x.extents, grid.extents); !misfit.empty())
+        return badInput(node, misfit);
     Extents extents{x.extents[0], x.extents[1]};
     extents.insert(extents.end(), grid.extents.begin() + 1, grid.extents.end() - 1);
     auto out = allocateResult(node, x.dtype, extents);
@@ -228,4 +231,6 @@ Results runAffineGrid(const Node& node, ReferenceInputs inputs, ReferenceContext
     return single(std::move(out));
 }
 
-} // namespace fuselage::resample
+} // namespace resample
+
+} // namespace fuselage

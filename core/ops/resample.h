@@ -38,4 +38,25 @@ struct ResizeTable {
 /// must have their contents.
 Result<ResizeTable> resizeTable(const Node& node, ReferenceInputs inputs);
 
+/// How a GridSample reads an image.
+struct GridSettings {
+    enum class Mode : uint8_t { Nearest, Linear, Cubic };
+    enum class Padding : uint8_t { Zeros, Border, Reflection };
+
+    Mode mode = Mode::Linear;
+    Padding padding = Padding::Zeros;
+    bool alignCorners = false;
+};
+
+/// None: a mode that the operator does not have.
+std::optional<GridSettings> gridSettings(const Node& node);
+
+/// Taps along one axis of `extent` elements for a coordinate, -1 to 1 across it; none where zeros
+/// are read, also of a coordinate that is no number.
+void gridTaps(const GridSettings& settings, double coordinate, int64_t extent,
+              std::vector<ResizeTap>& taps);
+
+/// What is wrong with the shapes of a GridSample; empty: nothing.
+std::string gridMisfit(const Extents& x, const Extents& grid);
+
 } // namespace fuselage

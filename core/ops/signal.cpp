@@ -90,7 +90,9 @@ void inferDft(InferContext& context) {
     setTensor(context, 0, dtypeOf(context, 0), std::move(shape));
 }
 
-Results runDft(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+} // namespace
+
+Result<FourierShape> fourierShape(const Node& node, ReferenceInputs inputs) {
     const ReferenceValue& x = *inputs[0];
     const ReferenceValue* axisInput = inputAt(inputs, 2);
     const auto fromInput =
@@ -100,46 +102,61 @@ Results runDft(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     if (!axis || *axis + 1 >= rank || !isFloat(x.dtype) ||
         (x.extents.back() != 1 && x.extents.back() != 2))
         return badInput(node, fmt::format("{} holds no numbers to transform", text(x.extents)));
-    const int64_t available = x.extents[*axis];
-    const bool toReal = isBackToReal(node);
-    const int64_t length =
+    FourierShape out;
+    out.axis = *axis;
+    out.available = x.extents[*axis];
+    out.parts = x.extents.back();
+    out.inverse = node.attributes.integer("inverse") != 0;
+    out.toReal = isBackToReal(node);
+    out.length =
         inputAt(inputs, 1)
             ? static_cast<int64_t>(std::clamp(scalarAt(inputs, 1).value_or(-1), -1.0, 1e15))
-        : toReal ? 2 * (available - 1)
-                 : available;
-    if (length < 1 || length > maxTransform)
-        return badInput(node, fmt::format("a transform of length {} is out of range", length));
-    const bool inverse = node.attributes.integer("inverse") != 0;
+        : out.toReal ? 2 * (out.available - 1)
+                     : out.available;
+    if (out.length < 1 || out.length > maxTransform)
+        return badInput(node, fmt::format("a transform of length {} is out of range", out.length));
     const bool isHalf = node.attributes.integer("onesided") != 0;
-    const int64_t bins = isHalf && !toReal ? length / 2 + 1 : length;
-    const int64_t given = toReal ? length / 2 + 1 : length; // of the operand's at most
-    const int64_t parts = x.extents.back(), partsOut = toReal ? 1 : 2;
-    const int64_t outer = countOf(x.extents, 0, *axis);
-    const int64_t inner = countOf(x.extents, *axis + 1, rank - 1);
+    out.bins = isHalf && !out.toReal ? out.length / 2 + 1 : out.length;
+    out.given = std::min(out.toReal ? out.length / 2 + 1 : out.length, out.available);
+    out.outer = countOf(x.extents, 0, *axis);
+    out.inner = countOf(x.extents, *axis + 1, rank - 1);
+    return out;
+}
+
+namespace {
+
+Results runDft(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+    const ReferenceValue& x = *inputs[0];
+    const auto shape = fourierShape(node, inputs);
+    if (!shape)
+        return failure(shape.error());
+    const int64_t partsOut = shape->toReal ? 1 : 2;
     Extents extents = x.extents;
-    extents[*axis] = bins;
+    extents[shape->axis] = shape->bins;
     extents.back() = partsOut;
     auto out = allocateResult(node, x.dtype, std::move(extents));
     if (!out)
         return single(std::move(out));
-    for (int64_t row = 0; row < outer * inner; ++row) {
+    const int64_t inner = shape->inner, length = shape->length;
+    for (int64_t row = 0; row < shape->outer * inner; ++row) {
         std::vector<Complex> signal(static_cast<size_t>(length));
-        for (int64_t i = 0; i < std::min(given, available); ++i) {
-            const int64_t at = ((row / inner * available + i) * inner + row % inner) * parts;
-            signal[static_cast<size_t>(i)] = {x.floats[static_cast<size_t>(at)],
-                                              parts == 2 ? x.floats[static_cast<size_t>(at) + 1]
-                                                         : 0.0};
+        for (int64_t i = 0; i < shape->given; ++i) {
+            const int64_t at =
+                ((row / inner * shape->available + i) * inner + row % inner) * shape->parts;
+            signal[static_cast<size_t>(i)] = {
+                x.floats[static_cast<size_t>(at)],
+                shape->parts == 2 ? x.floats[static_cast<size_t>(at) + 1] : 0.0};
         }
-        for (int64_t i = 1; toReal && 2 * i < length; ++i)
+        for (int64_t i = 1; shape->toReal && 2 * i < length; ++i)
             signal[static_cast<size_t>(length - i)] = std::conj(signal[static_cast<size_t>(i)]);
-        signal = transformed(signal, inverse ? 1 : -1);
-        for (int64_t i = 0; i < bins; ++i) {
-            const auto at =
-                static_cast<size_t>(((row / inner * bins + i) * inner + row % inner) * partsOut);
-            const Complex value =
-                signal[static_cast<size_t>(i)] / (inverse ? static_cast<double>(length) : 1.0);
+        signal = transformed(signal, shape->inverse ? 1 : -1);
+        for (int64_t i = 0; i < shape->bins; ++i) {
+            const auto at = static_cast<size_t>(
+                ((row / inner * shape->bins + i) * inner + row % inner) * partsOut);
+            const Complex value = signal[static_cast<size_t>(i)] /
+                                  (shape->inverse ? static_cast<double>(length) : 1.0);
             out->floats[at] = value.real();
-            if (!toReal)
+            if (!shape->toReal)
                 out->floats[at + 1] = value.imag();
         }
     }
@@ -165,40 +182,58 @@ void inferStft(InferContext& context) {
     setTensor(context, 0, dtypeOf(context, 0), std::move(shape));
 }
 
-Results runStft(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+} // namespace
+
+Result<FrameShape> frameShape(const Node& node, ReferenceInputs inputs) {
     const ReferenceValue& x = *inputs[0];
     const ReferenceValue* window = inputAt(inputs, 2);
     const bool shaped = (x.extents.size() == 2 || x.extents.size() == 3) && isFloat(x.dtype);
     const int64_t parts = x.extents.size() == 3 ? x.extents[2] : 1;
     const double step = scalarAt(inputs, 1).value_or(0);
-    const double asked =
-        scalarAt(inputs, 3).value_or(window ? static_cast<double>(window->count()) : 0);
+    const auto points = window ? elementCount(window->extents).value_or(0) : 0;
+    const double asked = scalarAt(inputs, 3).value_or(static_cast<double>(points));
     if (!shaped || (parts != 1 && parts != 2) || !(step >= 1 && step < 1e15) || !(asked >= 1) ||
         asked > static_cast<double>(x.extents[1]) || asked > static_cast<double>(maxTransform) ||
-        (window && (window->count() != static_cast<int64_t>(asked) || !isFloat(window->dtype))))
+        (window && (points != static_cast<int64_t>(asked) || !isFloat(window->dtype))))
         return badInput(node, "signal, step, window and frame length do not go together");
-    const auto length = static_cast<int64_t>(asked);
-    const auto stride = static_cast<int64_t>(step);
-    const int64_t frames = (x.extents[1] - length) / stride + 1;
-    const int64_t bins = node.attributes.integer("onesided", 1) != 0 ? length / 2 + 1 : length;
-    auto out = allocateResult(node, x.dtype, {x.extents[0], frames, bins, 2});
+    FrameShape out;
+    out.rows = x.extents[0];
+    out.samples = x.extents[1];
+    out.parts = parts;
+    out.step = static_cast<int64_t>(step);
+    out.length = static_cast<int64_t>(asked);
+    out.frames = (out.samples - out.length) / out.step + 1;
+    out.bins = node.attributes.integer("onesided", 1) != 0 ? out.length / 2 + 1 : out.length;
+    out.hasWindow = window != nullptr;
+    return out;
+}
+
+namespace {
+
+Results runStft(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
+    const ReferenceValue& x = *inputs[0];
+    const auto shape = frameShape(node, inputs);
+    if (!shape)
+        return failure(shape.error());
+    auto out = allocateResult(node, x.dtype, {shape->rows, shape->frames, shape->bins, 2});
     if (!out)
         return single(std::move(out));
-    std::vector<Complex> signal(static_cast<size_t>(length));
-    for (int64_t row = 0; row < x.extents[0] * frames; ++row) {
-        const int64_t begin = row / frames * x.extents[1] + row % frames * stride;
-        for (int64_t i = 0; i < length; ++i) {
-            const auto at = static_cast<size_t>((begin + i) * parts);
+    const ReferenceValue* window = inputAt(inputs, 2);
+    std::vector<Complex> signal(static_cast<size_t>(shape->length));
+    for (int64_t row = 0; row < shape->rows * shape->frames; ++row) {
+        const int64_t begin =
+            row / shape->frames * shape->samples + row % shape->frames * shape->step;
+        for (int64_t i = 0; i < shape->length; ++i) {
+            const auto at = static_cast<size_t>((begin + i) * shape->parts);
             const double share = window ? window->floats[static_cast<size_t>(i)] : 1;
             signal[static_cast<size_t>(i)] = {x.floats[at] * share,
-                                              parts == 2 ? x.floats[at + 1] * share : 0.0};
+                                              shape->parts == 2 ? x.floats[at + 1] * share : 0.0};
         }
         const std::vector<Complex> spectrum = transformed(signal, -1);
-        for (int64_t i = 0; i < bins; ++i) {
-            out->floats[static_cast<size_t>((row * bins + i) * 2)] =
-                spectrum[static_cast<size_t>(i)].real();
-            out->floats[static_cast<size_t>((row * bins + i) * 2 + 1)] =
-                spectrum[static_cast<size_t>(i)].imag();
+        for (int64_t i = 0; i < shape->bins; ++i) {
+            const auto at = static_cast<size_t>((row * shape->bins + i) * 2);
+            out->floats[at] = spectrum[static_cast<size_t>(i)].real();
+            out->floats[at + 1] = spectrum[static_cast<size_t>(i)].imag();
         }
     }
     return single(std::move(out));
