@@ -43,6 +43,7 @@ constexpr LibraryRow rows[] = {
     {Op::QuantizeLinear, prepareQuantizeFloat8},
     {Op::RNN, prepareRecurrent},
     {Op::Resize, prepareResize, Order::LikeResult},
+    {Op::RoiAlign, prepareRoiAlign},
     {Op::ScatterElements, prepareScatter},
     {Op::ScatterND, prepareScatterND},
     {Op::STFT, prepareFrames},

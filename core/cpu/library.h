@@ -92,6 +92,7 @@ KernelResult prepareGridSample(const LibraryCall& call);
 KernelResult prepareRecurrent(const LibraryCall& call);
 KernelResult prepareScatter(const LibraryCall& call);
 KernelResult prepareScatterND(const LibraryCall& call);
+KernelResult prepareRoiAlign(const LibraryCall& call);
 KernelResult prepareTopK(const LibraryCall& call);
 KernelResult prepareResize(const LibraryCall& call); ///< rows of input and result run along one dim
 

@@ -220,14 +220,8 @@ void inferRoiAlign(InferContext& context) {
     setTensor(context, 0, dtypeOf(context, 0), std::move(shape));
 }
 
-/// One bilinear sample of a plane: four positions and weights, none when outside.
-struct Sample {
-    int64_t at[4] = {0, 0, 0, 0};
-    double weight[4] = {0, 0, 0, 0};
-};
-
-Sample sampleAt(double y, double x, int64_t height, int64_t width) {
-    Sample out;
+RoiSample sampleAt(double y, double x, int64_t height, int64_t width) {
+    RoiSample out;
     if (!(y >= -1 && y <= static_cast<double>(height) && x >= -1 &&
           x <= static_cast<double>(width)))
         return out;
@@ -245,65 +239,71 @@ Sample sampleAt(double y, double x, int64_t height, int64_t width) {
     return out;
 }
 
-struct RoiSettings {
-    bool average = true;
-    bool halfPixel = true;
-    double scale = 1;
-    int64_t height = 1;
-    int64_t width = 1;
-    int64_t sampling = 0;
-};
-
-/// Samples of one roi: for each output bin the same number of them.
-struct RoiSamples {
-    std::vector<Sample> samples;
-    size_t perBin = 1;
-};
-
 constexpr double maxSamplesPerRoi = 1 << 26;
 
-std::optional<RoiSamples> samplesOf(const RoiSettings& settings, const double* roi, int64_t height,
-                                    int64_t width) {
-    const double shift = settings.halfPixel ? 0.5 : 0;
-    const double left = roi[0] * settings.scale - shift;
-    const double top = roi[1] * settings.scale - shift;
-    double roiWidth = roi[2] * settings.scale - shift - left;
-    double roiHeight = roi[3] * settings.scale - shift - top;
-    if (!settings.halfPixel) { // the older convention gives every roi at least one pixel
+} // namespace
+
+RoiSettings::RoiSettings(const Node& node)
+    : average(node.attributes.string("mode", "avg") != "max"),
+      halfPixel(node.attributes.string("coordinate_transformation_mode", "half_pixel") ==
+                "half_pixel"),
+      scale(node.attributes.number("spatial_scale", 1)),
+      height(node.attributes.integer("output_height", 1)),
+      width(node.attributes.integer("output_width", 1)),
+      sampling(node.attributes.integer("sampling_ratio")) {}
+
+std::string roiMisfit(const RoiSettings& settings, const Extents& x, const Extents& rois,
+                      const Extents& batches) {
+    if (x.size() != 4 || rois.size() != 2 || rois[1] != 4 ||
+        elementCount(batches) != std::optional(rois[0]) || settings.sampling > 1024)
+        return fmt::format("rois {} do not go with X {}", text(rois), text(x));
+    return "";
+}
+
+std::optional<RoiSamples> RoiSettings::samplesOf(const double roi[4], int64_t planeHeight,
+                                                 int64_t planeWidth) const {
+    const double shift = halfPixel ? 0.5 : 0;
+    const double left = roi[0] * scale - shift;
+    const double top = roi[1] * scale - shift;
+    double roiWidth = roi[2] * scale - shift - left;
+    double roiHeight = roi[3] * scale - shift - top;
+    if (!halfPixel) { // the older convention gives every roi at least one pixel
         roiWidth = std::max(roiWidth, 1.0);
         roiHeight = std::max(roiHeight, 1.0);
     }
-    const double binHeight = roiHeight / static_cast<double>(settings.height);
-    const double binWidth = roiWidth / static_cast<double>(settings.width);
+    const double binHeight = roiHeight / static_cast<double>(height);
+    const double binWidth = roiWidth / static_cast<double>(width);
     const auto grid = [&](double bin) {
-        return settings.sampling > 0 ? static_cast<double>(settings.sampling) : std::ceil(bin);
+        return sampling > 0 ? static_cast<double>(sampling) : std::ceil(bin);
     };
     const double rows = grid(binHeight);
     const double columns = grid(binWidth);
-    const auto bins = static_cast<double>(settings.height) * static_cast<double>(settings.width);
+    const auto bins = static_cast<double>(height) * static_cast<double>(width);
     if (!(rows * columns * bins <= maxSamplesPerRoi))
         return std::nullopt;
     RoiSamples out;
     out.perBin = rows > 0 && columns > 0 ? static_cast<size_t>(rows * columns) : 0;
     if (out.perBin == 0)
         return out;
-    for (int64_t i = 0; i < settings.height; ++i)
-        for (int64_t j = 0; j < settings.width; ++j)
+    for (int64_t i = 0; i < height; ++i)
+        for (int64_t j = 0; j < width; ++j)
             for (double r = 0; r < rows; ++r)
                 for (double c = 0; c < columns; ++c)
                     out.samples.push_back(
                         sampleAt(top + (static_cast<double>(i) + (r + 0.5) / rows) * binHeight,
                                  left + (static_cast<double>(j) + (c + 0.5) / columns) * binWidth,
-                                 height, width));
+                                 planeHeight, planeWidth));
     return out;
 }
+
+namespace {
 
 /// Mean, or largest weighted corner, of a bin's samples in one plane.
 double pooled(const RoiSamples& roi, size_t bin, const double* plane, bool average) {
     double sum = 0;
     double best = 0;
     for (size_t k = 0; k < roi.perBin; ++k) {
-        const Sample& sample = roi.samples[bin * roi.perBin + k];
+        const RoiSample& sample = roi.samples[bin * roi.perBin + k];
         double corners[4];
         for (size_t i = 0; i < 4; ++i)
             corners[i] = sample.weight[i] * plane[sample.at[i]];
@@ -318,19 +318,10 @@ Results runRoiAlign(const Node& node, ReferenceInputs inputs, ReferenceContext&)
     const ReferenceValue& x = *inputs[0];
     const ReferenceValue& rois = *inputs[1];
     const std::vector<int64_t> batches = intsOf(*inputs[2]);
-    RoiSettings settings;
-    settings.average = node.attributes.string("mode", "avg") != "max";
-    settings.halfPixel =
-        node.attributes.string("coordinate_transformation_mode", "half_pixel") == "half_pixel";
-    settings.scale = node.attributes.number("spatial_scale", 1);
-    settings.height = node.attributes.integer("output_height", 1);
-    settings.width = node.attributes.integer("output_width", 1);
-    settings.sampling = node.attributes.integer("sampling_ratio");
-    if (x.extents.size() != 4 || rois.extents.size() != 2 || rois.extents[1] != 4 ||
-        static_cast<int64_t>(batches.size()) != rois.extents[0] || !isFloat(x.dtype) ||
-        !isFloat(rois.dtype) || settings.sampling > 1024)
-        return badInput(
-            node, fmt::format("rois {} do not go with X {}", text(rois.extents), text(x.extents)));
+    const RoiSettings settings(node);
+    if (const std::string misfit = roiMisfit(settings, x.extents, rois.extents, inputs[2]->extents);
+        !misfit.empty() || !isFloat(x.dtype) || !isFloat(rois.dtype))
+        return badInput(node, misfit.empty() ? "rois and X must be floats" : misfit);
     const int64_t channels = x.extents[1];
     const int64_t plane = x.extents[2] * x.extents[3];
     auto out =
@@ -345,7 +336,7 @@ Results runRoiAlign(const Node& node, ReferenceInputs inputs, ReferenceContext&)
         if (batch < 0 || batch >= x.extents[0])
             return badInput(node, fmt::format("batch index {} is out of range", batch));
         const auto samples =
-            samplesOf(settings, rois.floats.data() + r * 4, x.extents[2], x.extents[3]);
+            settings.samplesOf(rois.floats.data() + r * 4, x.extents[2], x.extents[3]);
         if (!samples)
             return badInput(node, fmt::format("roi {} is too large", r));
         for (int64_t c = 0; c < channels; ++c)

@@ -75,6 +75,24 @@ public:
                });
     }
 
+    /// Regions in the image, partly and wholly outside, turned and without area.
+    void regions() {
+        const Extents x = extents(4, 9);
+        const int64_t count = 1 + below(4), rows = 1 + below(4), columns = 1 + below(4);
+        expect(fmt::format("(float{0} x, float[{1},4] r, int64[{1}] b) => (float[{1},{2},{3},{4}] "
+                           "y) {{ y = RoiAlign<output_height={3}, output_width={4}, "
+                           "sampling_ratio={5}, spatial_scale={6}, "
+                           "coordinate_transformation_mode=\"{7}\">(x, r, b) }}",
+                           text(x), count, x[1], rows, columns, below(4), pick({"1.0", "0.25"}),
+                           pick({"half_pixel", "output_half_pixel"})),
+               {}, 1e-5, [&](auto& inputs) {
+                   for (double& place : inputs[1].floats)
+                       place = static_cast<float>(static_cast<double>(below(160)) / 10 - 3);
+                   for (int64_t& batch : inputs[2].ints)
+                       batch = below(x[0]);
+               });
+    }
+
     void transforms() {
         Extents x = extents(1 + below(3), 4);
         const int64_t axis = below(rank(x));
@@ -161,6 +179,10 @@ TEST(CpuSignal, BestOfRows) {
 
 TEST(CpuSignal, PlacesInImages) {
     atRandom(150, &SignalCase::placesInImages);
+}
+
+TEST(CpuSignal, Regions) {
+    atRandom(150, &SignalCase::regions);
 }
 
 TEST(CpuSignal, Transforms) {
