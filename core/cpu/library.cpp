@@ -41,6 +41,7 @@ constexpr LibraryRow rows[] = {
     {Op::LSTM, prepareRecurrent},
     {Op::MatMulNBits, prepareBlockedWeights},
     {Op::QuantizeLinear, prepareQuantizeFloat8},
+    {Op::ReverseSequence, prepareReverse},
     {Op::RNN, prepareRecurrent},
     {Op::Resize, prepareResize, Order::LikeResult},
     {Op::RoiAlign, prepareRoiAlign},

@@ -71,6 +71,13 @@ Error indexOutside(const Node& node, int64_t index, int64_t extent);
 /// Whether data of these extents have every place that indices name, but for places along `axis`.
 bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis);
 
+/// How a scatter's updates meet what they find, element by element of one type.
+using CombineFunction = void (*)(std::byte* into, const std::byte* updates, size_t count);
+
+/// Null in a result where updates replace; a failure for types and reductions that are not known
+/// here.
+Result<CombineFunction> scatterReduction(const Node& node, DType type);
+
 /// A failure is the reason why the reference function runs instead.
 using PrepareLibrary = KernelResult (*)(const LibraryCall& call);
 
@@ -92,6 +99,7 @@ KernelResult prepareGridSample(const LibraryCall& call);
 KernelResult prepareRecurrent(const LibraryCall& call);
 KernelResult prepareScatter(const LibraryCall& call);
 KernelResult prepareScatterND(const LibraryCall& call);
+KernelResult prepareReverse(const LibraryCall& call); ///< ReverseSequence
 KernelResult prepareRoiAlign(const LibraryCall& call);
 KernelResult prepareTopK(const LibraryCall& call);
 KernelResult prepareResize(const LibraryCall& call); ///< rows of input and result run along one dim

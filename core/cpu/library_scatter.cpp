@@ -1,23 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScatterElements as copies of elements: the data as it is, then each update in its place. What
-// combines updates runs through the reference function.
+// ScatterElements as copies of elements: the data as it is, then each update in its place, or
+// combined with what is there.
 #include "core/cpu/library.h"
 #include "core/ops/tensor_index.h"
 
+#include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 namespace fuselage::cpu {
 
 namespace {
 
+/// Integers wrap; of floats NaN stays where it is found, as std::min has it.
+template <typename T, typename F>
+void combineEach(std::byte* into, const std::byte* updates, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        T found, update;
+        std::memcpy(&found, into + i * sizeof(T), sizeof(T));
+        std::memcpy(&update, updates + i * sizeof(T), sizeof(T));
+        found = F::of(found, update);
+        std::memcpy(into + i * sizeof(T), &found, sizeof(T));
+    }
+}
+
+template <typename T> struct Wrapping { using Type = T; };
+template <typename T>
+requires std::is_integral_v<T>
+struct Wrapping<T> {
+    using Type = std::make_unsigned_t<T>;
+};
+
+struct Sum {
+    template <typename T> static T of(T a, T b) {
+        using U = typename Wrapping<T>::Type;
+        return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+    }
+};
+
+struct Product {
+    template <typename T> static T of(T a, T b) {
+        using U = typename Wrapping<T>::Type;
+        return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+    }
+};
+
+struct Least {
+    template <typename T> static T of(T a, T b) { return std::min(a, b); }
+};
+
+struct Greatest {
+    template <typename T> static T of(T a, T b) { return std::max(a, b); }
+};
+
+template <typename T> CombineFunction combineOf(const std::string& reduction) {
+    return reduction == "add"   ? combineEach<T, Sum>
+           : reduction == "mul" ? combineEach<T, Product>
+           : reduction == "min" ? combineEach<T, Least>
+           : reduction == "max" ? combineEach<T, Greatest>
+                                : nullptr;
+}
+
 /// Writes updates one after the other, so that of two for one place the later one stays.
 class ScatterKernel final : public Kernel {
 public:
-    ScatterKernel(const LibraryCall& call, size_t axis)
+    ScatterKernel(const LibraryCall& call, size_t axis, CombineFunction combine)
         : m_node(call.node()), m_data(call.input(0)), m_index(call.input(1)),
           m_updates(call.input(2)), m_result(call.output(0)), m_extent(m_data.layout.extents[axis]),
           m_strides(rowMajorStrides(m_data.layout.extents)), m_axisStride(m_strides[axis]),
-          m_elementBytes(sizeOf(m_data.layout.dtype)),
+          m_elementBytes(sizeOf(m_data.layout.dtype)), m_combine(combine),
           m_bytes(static_cast<size_t>(*elementCount(m_data.layout.extents)) * m_elementBytes) {
         m_strides[axis] = 0; // the index says where along it
         tactic = "scatter";
@@ -36,7 +87,10 @@ public:
                 return;
             }
             const auto place = static_cast<size_t>(walk.offset(0) + index * m_axisStride);
-            std::memcpy(to + place * m_elementBytes, updates + at * m_elementBytes, m_elementBytes);
+            std::byte* into = to + place * m_elementBytes;
+            const std::byte* update = updates + at * m_elementBytes;
+            m_combine ? m_combine(into, update, 1)
+                      : static_cast<void>(std::memcpy(into, update, m_elementBytes));
         }
     }
 
@@ -46,10 +100,27 @@ private:
     int64_t m_extent;
     Extents m_strides;
     int64_t m_axisStride;
-    size_t m_elementBytes, m_bytes;
+    size_t m_elementBytes;
+    CombineFunction m_combine; ///< null: the update replaces
+    size_t m_bytes;
 };
 
 } // namespace
+
+Result<CombineFunction> scatterReduction(const Node& node, DType type) {
+    const std::string reduction = node.attributes.string("reduction", "none");
+    if (reduction == "none")
+        return CombineFunction(nullptr);
+    const CombineFunction found = type == DType::Float32   ? combineOf<float>(reduction)
+                                  : type == DType::Float64 ? combineOf<double>(reduction)
+                                  : type == DType::Int32   ? combineOf<int32_t>(reduction)
+                                  : type == DType::Int64   ? combineOf<int64_t>(reduction)
+                                                           : nullptr;
+    if (!found)
+        return failure("cpu.support",
+                       "`" + reduction + "` of " + nameOf(type) + " is not known here");
+    return found;
+}
 
 bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis) {
     if (indices.size() != data.size())
@@ -64,14 +135,15 @@ KernelResult prepareScatter(const LibraryCall& call) {
     const OperandLayout &data = call.input(0).layout, &index = call.input(1).layout,
                         &updates = call.input(2).layout;
     const auto axis = call.axis(0);
-    if (call.node().attributes.string("reduction", "none") != "none")
-        return failure("cpu.support", "updates are combined with what they replace");
+    const auto combine = scatterReduction(call.node(), data.dtype);
+    if (!combine)
+        return failure(combine.error());
     if (!axis || !coversElsewhere(data.extents, index.extents, *axis) ||
         updates.extents != index.extents || updates.dtype != data.dtype ||
         call.output(0).layout.extents != data.extents || sizeOf(data.dtype) == 0 ||
         (index.dtype != DType::Int64 && index.dtype != DType::Int32))
         return failure("cpu.support", "data, indices and updates do not fit each other");
-    return std::unique_ptr<Kernel>(std::make_unique<ScatterKernel>(call, *axis));
+    return std::unique_ptr<Kernel>(std::make_unique<ScatterKernel>(call, *axis, *combine));
 }
 
 } // namespace fuselage::cpu

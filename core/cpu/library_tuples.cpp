@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GatherND, ScatterND and GatherElements as copies of blocks whose places the indices give. What
-// combines updates runs through the reference function.
+// GatherND, ScatterND and GatherElements as copies of blocks whose places the indices give.
 #include "core/cpu/library.h"
 #include "core/ops/tensor_index.h"
 
@@ -104,9 +103,9 @@ private:
 /// One update after the other, so that of two for one place the later one stays.
 class ScatterTuples final : public Kernel {
 public:
-    explicit ScatterTuples(const LibraryCall& call)
+    ScatterTuples(const LibraryCall& call, CombineFunction combine)
         : m_blocks(call, 0), m_data(call.input(0)), m_updates(call.input(2)),
-          m_result(call.output(0)),
+          m_result(call.output(0)), m_combine(combine),
           m_bytes(static_cast<size_t>(*elementCount(m_data.layout.extents)) *
                   sizeOf(m_data.layout.dtype)) {
         tactic = "scatter";
@@ -122,13 +121,16 @@ public:
             size_t at = 0;
             if (context.error = m_blocks.find(operands, i, at); context.error)
                 return;
-            std::memcpy(to + at, updates + i * bytes, bytes);
+            const std::byte* update = updates + i * bytes;
+            m_combine ? m_combine(to + at, update, bytes / sizeOf(m_data.layout.dtype))
+                      : static_cast<void>(std::memcpy(to + at, update, bytes));
         }
     }
 
 private:
     TupleBlocks m_blocks;
     LibraryOperand m_data, m_updates, m_result;
+    CombineFunction m_combine; ///< null: the update replaces
     size_t m_bytes;
 };
 
@@ -256,9 +258,10 @@ KernelResult prepareGatherND(const LibraryCall& call) {
 }
 
 KernelResult prepareScatterND(const LibraryCall& call) {
-    if (call.node().attributes.string("reduction", "none") != "none")
-        return failure("cpu.support", "updates are combined with what they replace");
     const OperandLayout &data = call.input(0).layout, &updates = call.input(2).layout;
+    const auto combine = scatterReduction(call.node(), data.dtype);
+    if (!combine)
+        return failure(combine.error());
     if (!TupleBlocks::fits(call, 0) || updates.dtype != data.dtype ||
         call.output(0).layout.extents != data.extents)
         return failure("cpu.support", misfit);
@@ -267,7 +270,7 @@ KernelResult prepareScatterND(const LibraryCall& call) {
     if (!count ||
         static_cast<size_t>(*count) * sizeOf(data.dtype) != blocks.count() * blocks.blockBytes())
         return failure("cpu.support", misfit);
-    return std::unique_ptr<Kernel>(std::make_unique<ScatterTuples>(call));
+    return std::unique_ptr<Kernel>(std::make_unique<ScatterTuples>(call, *combine));
 }
 
 KernelResult prepareGatherElements(const LibraryCall& call) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running sums, the best of rows, places in images and Fourier transforms of the cpu backend
-// against the reference functions of their operators, of random shapes, attributes and data.
+// Running sums, the best of rows, updates that are combined, sequences, places in images and
+// Fourier transforms of the cpu backend against the reference functions of their operators, of
+// random shapes, attributes and data.
 #include "cpu_library_support.h"
 
 #include <fmt/format.h>
@@ -72,6 +73,51 @@ public:
                            below(4) == 0
                                ? static_cast<float>(odd[static_cast<size_t>(below(8))])
                                : static_cast<float>(static_cast<double>(below(2600)) / 1000 - 1.3);
+               });
+    }
+
+    /// Several updates for one place, which are combined in any of the ways.
+    void combined() {
+        const Extents data = extents(1 + below(3), 4);
+        const bool byTuples = below(2) == 0;
+        const std::string type = pick({"float", "double", "int32", "int64"});
+        Extents index = data, updates = data;
+        const int64_t axis = below(rank(data)), width = 1 + below(rank(data));
+        if (byTuples) {
+            index = {1 + below(9), width};
+            updates = {index[0]};
+            updates.insert(updates.end(), data.begin() + width, data.end());
+        } else {
+            index[static_cast<size_t>(axis)] = 1 + below(9);
+            updates = index;
+        }
+        const std::string attributes =
+            fmt::format("reduction=\"{}\"", pick({"none", "add", "mul", "min", "max"}));
+        expect(fmt::format("({0}{1} t, int64{2} i, {0}{3} u) => ({0}{1} y) {{ y = {4}(t, i, u) }}",
+                           type, text(data), text(index), text(updates),
+                           byTuples
+                               ? "ScatterND<" + attributes + ">"
+                               : fmt::format("ScatterElements<axis={}, {}>", axis, attributes)),
+               {}, 1e-6, [&](auto& inputs) {
+                   for (size_t k = 0; k < inputs[1].ints.size(); ++k) {
+                       const auto along =
+                           byTuples ? k % static_cast<size_t>(width) : static_cast<size_t>(axis);
+                       inputs[1].ints[k] = below(2 * data[along]) - data[along];
+                   }
+               });
+    }
+
+    void turned() {
+        const Extents x = extents(2 + below(3), 6);
+        const bool isTimeFirst = below(2) == 0;
+        const std::string type = pick({"float", "double", "int64", "uint8", "float16"}) + text(x);
+        const int64_t batch = x[isTimeFirst ? 1 : 0], time = x[isTimeFirst ? 0 : 1];
+        expect(fmt::format("({0} x, int64[{1}] l) => ({0} y) {{ y = ReverseSequence<time_axis={2}, "
+                           "batch_axis={3}>(x, l) }}",
+                           type, batch, isTimeFirst ? 0 : 1, isTimeFirst ? 1 : 0),
+               {}, 0, [&](auto& inputs) {
+                   for (int64_t& length : inputs[1].ints)
+                       length = below(time + 1);
                });
     }
 
@@ -179,6 +225,14 @@ TEST(CpuSignal, BestOfRows) {
 
 TEST(CpuSignal, PlacesInImages) {
     atRandom(150, &SignalCase::placesInImages);
+}
+
+TEST(CpuSignal, UpdatesThatAreCombined) {
+    atRandom(200, &SignalCase::combined);
+}
+
+TEST(CpuSignal, SequencesTurnedAround) {
+    atRandom(60, &SignalCase::turned);
 }
 
 TEST(CpuSignal, Regions) {
