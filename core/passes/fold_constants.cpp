@@ -9,6 +9,7 @@
 #include "core/passes/einsum.h"
 #include "core/passes/inference.h"
 #include "core/passes/simplify.h"
+#include "core/passes/unroll.h"
 
 #include <algorithm>
 #include <map>
@@ -88,6 +89,8 @@ private:
     bool inlineBranch(NodeId id);
     void keepPath(const Graph& body, const std::string& path, size_t firstCopy);
     bool inlineConstantBody(NodeId id);
+    bool foldSequence(NodeId id);
+    bool unroll(NodeId id);
     void inlineFused(NodeId id);
     bool bypass(ValueId out, ValueId in);
     bool bypassNoOp(NodeId id) {
@@ -117,6 +120,7 @@ private:
     Constants m_captured;
     std::vector<bool> m_isOutput; ///< by value; values made here are never outputs
     ConstantLookup m_lookup = [this](ValueId id) { return constantOf(id); };
+    KnownSequences m_sequences{m_graph, m_lookup};
     size_t m_removedInside = 0;
 };
 
@@ -377,6 +381,32 @@ bool Folder::inlineConstantBody(NodeId id) {
     return true;
 }
 
+/// A tensor that is read out of a sequence whose elements are known.
+bool Folder::foldSequence(NodeId id) {
+    m_sequences.note(id);
+    const size_t firstMade = m_graph.nodeBound();
+    const std::optional<ValueId> tensor = m_sequences.tensorOf(id);
+    if (!tensor)
+        return false;
+    const ValueId out = m_graph.node(id).outputs[0];
+    if (!bypass(out, *tensor)) {
+        const NodeId copy = m_graph.addNode({Op::Identity, "", {*tensor}, {"copy"}});
+        const ValueId copied = m_graph.node(copy).outputs[0];
+        m_graph.setType(copied, m_graph.value(*tensor).type);
+        bypass(out, copied);
+    }
+    for (size_t made = firstMade; made < m_graph.nodeBound(); ++made)
+        foldNode(NodeId(static_cast<uint32_t>(made)));
+    return true;
+}
+
+bool Folder::unroll(NodeId id) {
+    if (!unrollConstantLoop(m_graph, id, m_lookup, m_sequences))
+        return false;
+    ++m_removedInside; // the loop: another round folds the copies, whose types nobody knows yet
+    return true;
+}
+
 void Folder::foldSubgraphs(NodeId id) {
     const std::vector<SubgraphRef> refs = subgraphsOf(m_graph.node(id));
     for (size_t k = 0; k < refs.size(); ++k) {
@@ -408,10 +438,10 @@ void Folder::foldNode(NodeId id) {
         foldSubgraphs(id);
     if (bypassNoOp(id) || inlineBranch(id) || inlineConstantBody(id) || foldConstantNode(id) ||
         foldByValue(id) || foldByContents(id) || restoreSoftmax(m_graph, id) ||
-        joinPlacedRows(m_graph, id, m_lookup))
+        joinPlacedRows(m_graph, id, m_lookup) || foldSequence(id) || unroll(id))
         return;
     const size_t first = m_graph.nodeBound();
-    if (writeOutEinsum(m_graph, id)) {
+    if (writeOutEinsum(m_graph, id) || reshapeInOrder(m_graph, id, m_lookup)) {
         for (size_t step = first; step < m_graph.nodeBound(); ++step)
             foldNode(NodeId(static_cast<uint32_t>(step)));
         return;

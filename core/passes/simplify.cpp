@@ -2,6 +2,7 @@
 #include "core/passes/simplify.h"
 
 #include "core/ops/op_table.h"
+#include "core/passes/written_steps.h"
 
 #include <algorithm>
 
@@ -298,6 +299,30 @@ bool simplifyShapeOperands(Graph& graph, NodeId id, const ConstantLookup& consta
         return replaceOperand(graph, id, slot, expandTarget(*from, *target));
     const bool allowZero = node.attributes.integer("allowzero") != 0;
     return replaceOperand(graph, id, slot, reshapeTarget(*from, *target, allowZero));
+}
+
+bool reshapeInOrder(Graph& graph, NodeId id, const ConstantLookup& constantOf) {
+    const Node& gather = graph.node(id);
+    if (gather.op != Op::Gather || !hasInput(gather, 0) || !hasInput(gather, 1))
+        return false;
+    const TensorPtr places = constantOf(gather.inputs[1]);
+    const auto from = graph.value(gather.inputs[0]).type.extents();
+    const auto to = graph.value(gather.outputs[0]).type.extents();
+    const auto rank = static_cast<int64_t>(from ? from->size() : 0);
+    int64_t axis = gather.attributes.integer("axis");
+    axis += axis < 0 ? rank : 0;
+    if (!places || !to || axis < 0 || axis >= rank ||
+        places->elementCount() != (*from)[static_cast<size_t>(axis)])
+        return false;
+    for (int64_t i = 0; i < places->elementCount(); ++i)
+        if (places->intAt(i) != i)
+            return false;
+    WrittenSteps steps(graph, gather);
+    const ValueId x = gather.inputs[0];
+    const ValueId made = steps.add(Op::Reshape, {x, steps.constant(Tensor::ofInts(*to))},
+                                   graph.value(gather.outputs[0]).type);
+    steps.replace(id, std::span(&made, 1));
+    return true;
 }
 
 bool restoreSoftmax(Graph& graph, NodeId id) {

@@ -29,6 +29,10 @@ bool restoreSoftmax(Graph& graph, NodeId node);
 /// `node` is the outer Where; true when it was turned.
 bool joinPlacedRows(Graph& graph, NodeId node, const ConstantLookup& constantOf);
 
+/// Turns a Gather that takes everything along its axis in the order in which it lies into a
+/// Reshape; True when it was turned. How exporters write a tensor that is seen under other extents.
+bool reshapeInOrder(Graph& graph, NodeId node, const ConstantLookup& constantOf);
+
 /// One row in the last dimension but one, of at least three.
 bool isOneRow(const Type& type);
 

@@ -2,10 +2,9 @@
 // Einsum written out as products and views: random equations against the operator itself, and what
 // stays an Einsum.
 #include "core/graph/verify.h"
-#include "core/onnx/model_file.h"
 #include "core/passes/einsum.h"
 #include "core/passes/passes.h"
-#include "core/plan/backend.h"
+#include "tests/unit/passes_support.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -13,14 +12,15 @@
 #include <random>
 
 using namespace fuselage;
+using fuselage::test::parsed;
+using fuselage::test::resultsOf;
 
 namespace {
 
-Graph parsed(const std::string& text) {
-    auto graph = model_io::loadText("<ir_version: 8, opset_import: [\"\" : 17]> " + text);
-    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text()) << text;
-    inferShapes(*graph);
-    return std::move(*graph);
+Graph inferred(const std::string& text) {
+    Graph graph = parsed(text, 17);
+    inferShapes(graph);
+    return graph;
 }
 
 bool writeOut(Graph& graph) {
@@ -29,14 +29,6 @@ bool writeOut(Graph& graph) {
         any = writeOutEinsum(graph, id) || any;
     EXPECT_TRUE(verify(graph));
     return any;
-}
-
-std::vector<ReferenceValue> results(const Graph& graph, const std::vector<ReferenceValue>& inputs) {
-    ThreadPool threads(1);
-    Progress progress;
-    auto out = interpret(graph, inputs, threads, progress);
-    EXPECT_TRUE(out) << (out ? "" : out.error().text());
-    return out ? std::move(*out) : std::vector<ReferenceValue>();
 }
 
 /// Two terms and a result of up to six letters, each of a size of its own.
@@ -112,11 +104,11 @@ TEST(Einsum, AnyEquationOfTwoOperandsIsAProduct) {
     for (int round = 0; round < 400; ++round) {
         const Equation equation = drawn(random);
         SCOPED_TRACE(equation.model());
-        const Graph whole = parsed(equation.model());
+        const Graph whole = inferred(equation.model());
         Graph written = whole.clone();
         ASSERT_TRUE(writeOut(written));
         const auto inputs = inputsFor(whole, random);
-        const auto wanted = results(whole, inputs), got = results(written, inputs);
+        const auto wanted = resultsOf(whole, inputs), got = resultsOf(written, inputs);
         ASSERT_EQ(wanted.size(), got.size());
         EXPECT_EQ(got[0].extents, wanted[0].extents);
         EXPECT_EQ(got[0].floats, wanted[0].floats);
@@ -125,19 +117,19 @@ TEST(Einsum, AnyEquationOfTwoOperandsIsAProduct) {
 
 TEST(Einsum, AnEllipsisStandsForDimensionsInFront) {
     std::mt19937 random(3);
-    const Graph whole = parsed("g (float[2,3,4,5] a, float[3,5,6] b) => (float[2,3,6,4] y) "
-                               "{ y = Einsum<equation=\"...ij,...jk->...ki\">(a, b) }");
-    Graph same = parsed("g (float[3,4,5] a, float[3,5,6] b) => (float[3,6,4] y) "
-                        "{ y = Einsum<equation=\"...ij, ...jk -> ...ki\">(a, b) }");
+    const Graph whole = inferred("g (float[2,3,4,5] a, float[3,5,6] b) => (float[2,3,6,4] y) "
+                                 "{ y = Einsum<equation=\"...ij,...jk->...ki\">(a, b) }");
+    Graph same = inferred("g (float[3,4,5] a, float[3,5,6] b) => (float[3,6,4] y) "
+                          "{ y = Einsum<equation=\"...ij, ...jk -> ...ki\">(a, b) }");
     const Graph before = same.clone();
     ASSERT_TRUE(writeOut(same));
     const auto inputs = inputsFor(before, random);
-    EXPECT_EQ(results(same, inputs)[0].floats, results(before, inputs)[0].floats);
+    EXPECT_EQ(resultsOf(same, inputs)[0].floats, resultsOf(before, inputs)[0].floats);
     // Of different ranks the longer one has a row of its own.
     Graph longer = whole.clone();
     ASSERT_TRUE(writeOut(longer));
     const auto more = inputsFor(whole, random);
-    EXPECT_EQ(results(longer, more)[0].floats, results(whole, more)[0].floats);
+    EXPECT_EQ(resultsOf(longer, more)[0].floats, resultsOf(whole, more)[0].floats);
 }
 
 TEST(Einsum, AnyNumberOfOperands) {
@@ -154,14 +146,14 @@ TEST(Einsum, AnyNumberOfOperands) {
           "g (float[2,3] a, float[2,3] b, float[2] c, float[3] d) => (float[3,2] y) "
           "{ y = Einsum<equation=\"ij,ij,i,j->ji\">(a, b, c, d) }"}) {
         SCOPED_TRACE(model);
-        const Graph whole = parsed(model);
+        const Graph whole = inferred(model);
         Graph written = whole.clone();
         ASSERT_TRUE(writeOut(written));
         const auto inputs = inputsFor(whole, random);
-        EXPECT_EQ(results(written, inputs)[0].floats, results(whole, inputs)[0].floats);
+        EXPECT_EQ(resultsOf(written, inputs)[0].floats, resultsOf(whole, inputs)[0].floats);
     }
-    Graph nothing = parsed("g (float[3,4] x) => (float[3,4] y) { a = Relu(x) "
-                           "b = Einsum<equation=\"ij->ij\">(a)  y = Neg(b) }");
+    Graph nothing = inferred("g (float[3,4] x) => (float[3,4] y) { a = Relu(x) "
+                             "b = Einsum<equation=\"ij->ij\">(a)  y = Neg(b) }");
     EXPECT_TRUE(writeOut(nothing));
 }
 
@@ -171,7 +163,7 @@ TEST(Einsum, ThatChangesNothingKeepsTheNameOfItsResult) {
           "g (float[3,4] x) => (float[3,4] y) "
           "{ a = Relu(x)  y = Einsum<equation=\"ij->ij\">(a) }"}) {
         SCOPED_TRACE(model);
-        Graph graph = parsed(model);
+        Graph graph = inferred(model);
         EXPECT_TRUE(writeOut(graph));
         Progress progress;
         ASSERT_TRUE(prepareGraph(graph, progress));
@@ -194,7 +186,7 @@ TEST(Einsum, WhatIsNoProductStays) {
           "g (float[3,0] a, float[0,5] b) => (float[3,5] y) "
           "{ y = Einsum<equation=\"ij,jk->ik\">(a, b) }"}) {
         SCOPED_TRACE(model);
-        Graph graph = parsed(model);
+        Graph graph = inferred(model);
         EXPECT_FALSE(writeOut(graph));
     }
 }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short ways to build graphs by hand for the tests of core/passes.
+// Short ways to build graphs by hand or from text, and to run them, for the tests of core/passes.
 #pragma once
 
 #include "core/graph/graph.h"
+#include "core/onnx/model_file.h"
 #include "core/ops/op_table.h"
+#include "core/plan/backend.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
@@ -14,6 +19,24 @@ namespace fuselage::test {
 /// Symbolic extents: a batch and a length.
 inline const Dim N = Dim::symbol("N");
 inline const Dim L = Dim::symbol("L");
+
+/// Of ONNX's textual syntax.
+inline Graph parsed(const std::string& text, int opset) {
+    auto graph = model_io::loadText(
+        fmt::format("<ir_version: 8, opset_import: [\"\" : {}]> {}", opset, text));
+    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text()) << text;
+    return graph ? std::move(*graph) : Graph();
+}
+
+/// By the reference functions.
+inline std::vector<ReferenceValue> resultsOf(const Graph& graph,
+                                             const std::vector<ReferenceValue>& inputs) {
+    ThreadPool threads(1);
+    Progress progress;
+    auto out = interpret(graph, inputs, threads, progress);
+    EXPECT_TRUE(out) << (out ? "" : out.error().text());
+    return out ? std::move(*out) : std::vector<ReferenceValue>();
+}
 
 struct GraphMaker {
     Graph graph;
