@@ -10,8 +10,9 @@ namespace fuselage {
 namespace {
 
 constexpr int64_t spacing = 16;
+constexpr size_t none = static_cast<size_t>(-1); ///< step before the first
 
-}
+} // namespace
 
 Convexity::Convexity(const Graph& graph, const std::vector<NodeId>& order)
     : m_graph(graph), m_levels(graph.nodeBound(), 0), m_seen(graph.nodeBound(), 0) {
@@ -20,9 +21,9 @@ Convexity::Convexity(const Graph& graph, const std::vector<NodeId>& order)
         m_levels[node.index()] = next += spacing;
 }
 
-std::vector<NodeId> Convexity::pathBack(const std::vector<ValueId>& from,
-                                        FunctionRef<bool(NodeId)> inside, int64_t bound) const {
-    constexpr size_t none = static_cast<size_t>(-1);
+std::optional<Convexity::Back> Convexity::searchBack(const std::vector<ValueId>& from,
+                                                     FunctionRef<bool(NodeId)> inside,
+                                                     int64_t bound) const {
     m_seen.resize(m_graph.nodeBound(), 0);
     ++m_stamp;
     std::vector<Step>& queue = m_queue;
@@ -42,18 +43,24 @@ std::vector<NodeId> Convexity::pathBack(const std::vector<ValueId>& from,
             if (!output.valid())
                 continue;
             for (const Use& use : m_graph.value(output).uses) {
-                if (!inside(use.node)) {
-                    visit(use.node, at);
-                    continue;
-                }
-                std::vector<NodeId> path{use.node};
-                for (size_t step = at; step != none; step = queue[step].before)
-                    path.push_back(queue[step].node);
-                std::reverse(path.begin(), path.end());
-                return path;
+                if (inside(use.node))
+                    return Back{at, use.node};
+                visit(use.node, at);
             }
         }
-    return {};
+    return std::nullopt;
+}
+
+std::vector<NodeId> Convexity::pathBack(const std::vector<ValueId>& from,
+                                        FunctionRef<bool(NodeId)> inside, int64_t bound) const {
+    const auto back = searchBack(from, inside, bound);
+    if (!back)
+        return {};
+    std::vector<NodeId> path{back->enters};
+    for (size_t step = back->last; step != none; step = m_queue[step].before)
+        path.push_back(m_queue[step].node);
+    std::reverse(path.begin(), path.end());
+    return path;
 }
 
 std::vector<NodeId> Convexity::cycleOf(const std::vector<NodeId>& nodes,

@@ -7,6 +7,7 @@
 #include "core/support/function_ref.h"
 #include "core/support/reason.h"
 
+#include <optional>
 #include <vector>
 
 namespace fuselage {
@@ -25,6 +26,12 @@ public:
     std::vector<NodeId> pathBack(const std::vector<ValueId>& from, FunctionRef<bool(NodeId)> inside,
                                  int64_t bound) const;
 
+    /// Whether there is one.
+    bool leadsBack(const std::vector<ValueId>& from, FunctionRef<bool(NodeId)> inside,
+                   int64_t bound) const {
+        return searchBack(from, inside, bound).has_value();
+    }
+
     /// Such a path for a set whose `outputs` are what its replacement would make; empty: convex.
     std::vector<NodeId> cycleOf(const std::vector<NodeId>& nodes,
                                 const std::vector<ValueId>& outputs) const;
@@ -39,6 +46,14 @@ private:
         size_t before; ///< index of the step that led here
     };
 
+    /// The end of a path.
+    struct Back {
+        size_t last;   ///< index of its last step outside
+        NodeId enters; ///< the node inside
+    };
+
+    std::optional<Back> searchBack(const std::vector<ValueId>& from,
+                                   FunctionRef<bool(NodeId)> inside, int64_t bound) const;
     void place(NodeId node);
 
     const Graph& m_graph;

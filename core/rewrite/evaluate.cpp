@@ -45,7 +45,9 @@ Quantity memberOf(const EvaluateContext& context, const Quantity& value,
     if (row && id) {
         const Value& known = context.valueGraph().value(*id);
         Quantity found = row->ofType ? row->ofType(known.type) : row->ofValue(context, *id);
-        return found.isUnknown() ? Quantity::unknown("`" + known.name + "." + member + "`") : found;
+        if (found.isUnknown())
+            return Quantity::unknown("`" + known.name + "." + member + "`");
+        return found;
     }
     if (const TensorPtr* tensor = value.as<TensorPtr>(); row && tensor) {
         if (row->ofType)
@@ -97,9 +99,10 @@ Quantity evaluateIndex(const Quantity& object, const Quantity& index) {
 }
 
 /// Constants stand for their contents in arithmetic and comparisons.
-Quantity numeric(const EvaluateContext& context, const Quantity& value) {
-    const ValueId* id = value.as<ValueId>();
-    return id ? contentsOf(context.valueGraph(), *id) : value;
+Quantity numeric(const EvaluateContext& context, Quantity value) {
+    if (const ValueId* id = value.as<ValueId>())
+        return contentsOf(context.valueGraph(), *id);
+    return value;
 }
 
 std::optional<Op> opOfSymbol(const std::string& symbol) {
@@ -133,8 +136,8 @@ Quantity evaluateBinary(const EvaluateContext& context, const Expression& expres
         return context.builder->node(*op, {left, right}, {}, 1);
     bool sameKind = left.as<ValueId>() && right.as<ValueId>();
     if (!sameKind || op) {
-        left = numeric(context, left);
-        right = numeric(context, right);
+        left = numeric(context, std::move(left));
+        right = numeric(context, std::move(right));
     }
     if (op || symbol == "%")
         return arithmetic(symbol, left, right);
@@ -147,7 +150,7 @@ Quantity evaluateUnary(const EvaluateContext& context, const Expression& express
         return Quantity::truth(!value.truth());
     if (context.builder && isTensorLike(value))
         return context.builder->node(Op::Neg, {value}, {}, 1);
-    return arithmetic("*", Quantity::integer(-1), numeric(context, value));
+    return arithmetic("*", Quantity::integer(-1), numeric(context, std::move(value)));
 }
 
 /// All attributes of the node that makes a slot, but for those that are given already.

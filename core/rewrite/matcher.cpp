@@ -150,11 +150,13 @@ Search::Search(const Graph& graph, const GraphFacts& facts, const Convexity& con
 namespace {
 
 /// Values that a node reads, directly or through at most `depth` - 1 other nodes; nearest first.
-std::vector<ValueId> valuesBefore(const Graph& graph, NodeId node, uint32_t depth) {
-    std::vector<ValueId> out;
-    std::vector<NodeId> level = {node};
+void findValuesBefore(const Graph& graph, NodeId node, uint32_t depth, MatchScratch& scratch,
+                      std::vector<ValueId>& out) {
+    const VectorPool<NodeId>::Loan levelLoan(scratch.nodes), nextLoan(scratch.nodes);
+    std::vector<NodeId>&level = *levelLoan, &next = *nextLoan;
+    level.push_back(node);
     for (uint32_t i = 0; i < depth && !level.empty(); ++i) {
-        std::vector<NodeId> next;
+        next.clear();
         for (NodeId reader : level)
             for (ValueId input : graph.node(reader).inputs) {
                 if (!input.valid() || std::find(out.begin(), out.end(), input) != out.end())
@@ -163,9 +165,8 @@ std::vector<ValueId> valuesBefore(const Graph& graph, NodeId node, uint32_t dept
                 if (NodeId maker = graph.producer(input); maker.valid())
                     next.push_back(maker);
             }
-        level = std::move(next);
+        level.swap(next);
     }
-    return out;
 }
 
 } // namespace
@@ -201,14 +202,18 @@ void Search::searchFrom(NodeId anchor) {
     m_limit = static_cast<uint32_t>(std::min<uint64_t>(m_options.budget, left));
     m_spent = 0;
     m_successes = 0;
-    std::unordered_set<ValueId>& tried = m_isExplaining ? m_explained : m_triedValues;
+    const auto isUntried = [&](ValueId value) {
+        return m_isExplaining ? m_explained.insert(value).second
+                              : m_triedValues.insert(value, m_graph.valueBound());
+    };
     const BlockPlan& plan = m_prepared.plan;
     Mark start = mark();
     auto end = [&] { return finish(); };
     // Where something was found nothing is to be explained, wherever the value is met again.
     auto settle = [&](ValueId value) {
         undo(start);
-        if (m_result.matches.size() > m_firstMatch || m_result.refused.size() > m_firstRefused)
+        if (m_options.explain &&
+            (m_result.matches.size() > m_firstMatch || m_result.refused.size() > m_firstRefused))
             m_explained.insert(value);
     };
     auto startAt = [&](ValueId value) {
@@ -217,13 +222,15 @@ void Search::searchFrom(NodeId anchor) {
         settle(value);
     };
     if (plan.roots.empty()) {
-        if (tried.insert(ValueId()).second)
+        if (isUntried(ValueId()))
             matchRest(plan, end);
         settle(ValueId());
     } else if (plan.anchoredByUsers) {
-        for (ValueId value : valuesBefore(m_graph, anchor, m_prepared.reach))
+        const VectorPool<ValueId>::Loan loan(m_scratch.values);
+        findValuesBefore(m_graph, anchor, m_prepared.reach, m_scratch, *loan);
+        for (ValueId value : *loan)
             if ((!m_filters || m_graph.value(value).uses.size() >= m_prepared.leastReaders) &&
-                tried.insert(value).second)
+                isUntried(value))
                 startAt(value);
     } else {
         const std::vector<ValueId>& outputs = m_graph.node(anchor).outputs;
@@ -457,11 +464,16 @@ void Search::sortByRank(std::vector<NodeId>& nodes) const {
 }
 
 Match Search::currentMatch() const {
+    std::vector<NodeId> nodes = m_nodes;
+    sortByRank(nodes);
+    return currentMatch(std::move(nodes));
+}
+
+Match Search::currentMatch(std::vector<NodeId> sorted) const {
     Match match;
     match.rule = &m_rule;
     match.anchor = m_anchor;
-    match.nodes = m_nodes;
-    sortByRank(match.nodes);
+    match.nodes = std::move(sorted);
     match.slots = m_slots;
     for (Binding& slot : match.slots)
         if (!slot.bound())

@@ -7,6 +7,7 @@
 #include "core/rewrite/matcher_index.h"
 #include "core/rewrite/members.h"
 #include "core/rewrite/trace.h"
+#include "core/rewrite/vector_pool.h"
 #include "core/support/function_ref.h"
 
 #include <array>
@@ -68,7 +69,7 @@ struct MatchResult {
     std::vector<NearMiss> nearMisses; ///< nearest first for each rule
 };
 
-/// Marks of nodes that searches share, so that none allocates its own.
+/// Marks of nodes and memory that searches share, so that none allocates its own.
 struct MatchScratch {
     explicit MatchScratch(size_t nodes) : used(nodes, 0), inRegion(nodes, 0), seen(nodes, 0) {}
 
@@ -77,6 +78,11 @@ struct MatchScratch {
     std::vector<uint32_t> seen;     ///< stamp of the last walk that saw it
     uint32_t regionStamp = 0;
     uint32_t seenStamp = 0;
+
+    VectorPool<NodeId> nodes;
+    VectorPool<ValueId> values;
+    std::vector<ValueId> level, above; ///< of a walk from a value to its readers
+    std::vector<ValueId> leaving;      ///< what leaves a region that grows
 };
 
 class Matcher {

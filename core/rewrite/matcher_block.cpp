@@ -23,7 +23,9 @@ bool Search::matchRoots(const BlockPlan& plan, size_t index, Next next) {
     if (slot && m_slots[*slot].bound())
         return matchRootAt(definition, m_slots[*slot].value, others);
 
-    std::vector<NodeId> found = candidates(plan.rootFacts[index]);
+    const VectorPool<NodeId>::Loan loan(m_scratch.nodes);
+    std::vector<NodeId>& found = *loan;
+    findCandidates(plan.rootFacts[index], found);
     if (found.empty())
         return miss(code::noProducer, &term, {}, {}, [&] {
             return std::pair(std::string("no node around the match"), "`" + term.text + "`");
@@ -72,22 +74,22 @@ bool Search::matchDefinition(const Definition& definition, uint32_t position, Va
 }
 
 /// Nodes that may be the root of a definition: those above the values already bound, or all.
-std::vector<NodeId> Search::candidates(const RootFacts& root) {
+void Search::findCandidates(const RootFacts& root, std::vector<NodeId>& out) {
     const Reach* best = nullptr;
     for (const Reach& reach : root.reaches)
         if (m_slots[reach.slot].kind == Binding::Kind::Value &&
             (!best || reach.levels < best->levels))
             best = &reach;
-    std::vector<NodeId> out;
     if (!best) {
         for (size_t op = 0; op < m_facts.byOp.size(); ++op)
             if (root.ops.test(op))
                 out.insert(out.end(), m_facts.byOp[op].begin(), m_facts.byOp[op].end());
     } else {
         beginWalk();
-        std::vector<ValueId> level{m_slots[best->slot].value};
+        std::vector<ValueId>&level = m_scratch.level, &above = m_scratch.above;
+        level.assign(1, m_slots[best->slot].value);
         for (uint32_t i = 0; i < best->levels && !level.empty() && spend(); ++i) {
-            std::vector<ValueId> above;
+            above.clear();
             for (ValueId value : level)
                 for (const Use& use : m_graph.value(value).uses) {
                     if (!firstVisit(use.node))
@@ -98,11 +100,10 @@ std::vector<NodeId> Search::candidates(const RootFacts& root) {
                     if (contains(root.ops, m_graph.node(use.node).op))
                         out.push_back(use.node);
                 }
-            level = std::move(above);
+            level.swap(above);
         }
     }
     sortByRank(out);
-    return out;
 }
 
 bool Search::matchRest(const BlockPlan& plan, Next next) {
@@ -134,8 +135,8 @@ bool Search::holdsUnless(const BlockPlan& plan) {
         miss(code::unless, nullptr, culprit, {}, [&] {
             return std::pair(std::string("a match of an `unless` block"), std::string("none"));
         });
-        return suggest("drop this `unless`, if the rule is right without it",
-                       RuleEdit{RuleEdit::Kind::Replace, inner.block->span, {}, ""});
+        return m_noted && suggest("drop this `unless`, if the rule is right without it",
+                                  RuleEdit{RuleEdit::Kind::Replace, inner.block->span, {}, ""});
     }
     return true;
 }
@@ -168,8 +169,8 @@ bool Search::holdsConditions(const Block& block) {
                           RuleEdit{RuleEdit::Kind::Replace, condition.span, {}, "true"});
         }
         miss(code::condition, nullptr, {}, {}, sides);
-        return suggest("drop this condition, if the rule is right without it",
-                       RuleEdit{RuleEdit::Kind::Replace, condition.span, {}, "true"});
+        return m_noted && suggest("drop this condition, if the rule is right without it",
+                                  RuleEdit{RuleEdit::Kind::Replace, condition.span, {}, "true"});
     }
     return true;
 }
@@ -184,7 +185,7 @@ bool Search::finish() {
             ++m_successes;
             return false;
         }
-    Match match = currentMatch();
+    Match match = currentMatch(m_sorted);
     if (match.nodes.empty() || !settleOutputs(match))
         return false;
     std::vector<NodeId> cycle = m_convexity.cycleOf(match.nodes, match.outputs);

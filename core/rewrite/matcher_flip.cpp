@@ -131,7 +131,7 @@ bool Search::suggestTest(const AttributeTest& test, const Quantity& found, const
 }
 
 bool Search::suggestAbsent(const Term& argument) {
-    if (argument.kind != Term::Kind::Value || !argument.slot)
+    if (!m_noted || argument.kind != Term::Kind::Value || !argument.slot)
         return false;
     std::string name = m_rule.slots[*argument.slot].name;
     name = name.substr(name.rfind('.') + 1);

@@ -7,6 +7,7 @@
 #include "core/rewrite/matcher.h"
 
 #include <unordered_set>
+#include <utility>
 
 namespace fuselage {
 
@@ -20,6 +21,21 @@ struct HoleFrame {
     uint32_t rounds = 0;     ///< of the Repeat, so far
     mutable ValueId bound;   ///< set by the first hole; others must read the same value
     mutable bool isBound = false;
+};
+
+/// A set of values; also holds that which is none.
+class ValueMarks {
+public:
+    /// False: it was there already.
+    bool insert(ValueId value, size_t bound) {
+        const size_t at = value.valid() ? value.index() + 1 : 0;
+        if (m_marks.empty())
+            m_marks.resize(bound + 1, 0);
+        return std::exchange(m_marks[at], uint8_t{1}) == 0;
+    }
+
+private:
+    std::vector<uint8_t> m_marks;
 };
 
 /// What an `escape` clause says of a value, its condition asked.
@@ -101,7 +117,7 @@ private:
     bool holdsConditions(const Block& block);
     bool isTaken(const std::optional<SlotIndex>& when) const;
     bool finish();
-    std::vector<NodeId> candidates(const RootFacts& root);
+    void findCandidates(const RootFacts& root, std::vector<NodeId>& out);
 
     // many (matcher_many.cpp)
     bool matchManys(const BlockPlan& plan, size_t index, Next next);
@@ -228,6 +244,7 @@ private:
     bool isWrittenOnce(TermId id) const;
     std::string plainNameOf(ValueId value) const;
     Match currentMatch() const;
+    Match currentMatch(std::vector<NodeId> sorted) const; ///< with these nodes
     void sortByRank(std::vector<NodeId>& nodes) const;
 
     const Graph& m_graph;
@@ -266,9 +283,9 @@ private:
     uint32_t m_successes = 0;    ///< continuations that held to the end
     size_t m_firstMatch = 0;     ///< in m_result, of this anchor
     size_t m_firstRefused = 0;
-    uint32_t m_quiet = 0;                      ///< inside `unless`: misses are good news
-    uint32_t m_inInstance = 0;                 ///< inside `many`: what does not fit is left out
-    std::unordered_set<ValueId> m_triedValues; ///< of rules that start at a value
+    uint32_t m_quiet = 0;      ///< inside `unless`: misses are good news
+    uint32_t m_inInstance = 0; ///< inside `many`: what does not fit is left out
+    ValueMarks m_triedValues;  ///< of rules that start at a value
     std::unordered_set<ValueId> m_explained;
     std::optional<PassedOver> m_passedOver;
     uint32_t m_leastStep = 0; ///< of a miss that is still wanted

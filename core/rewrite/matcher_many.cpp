@@ -19,7 +19,9 @@ bool Search::matchManys(const BlockPlan& plan, size_t index, Next next) {
     std::vector<Instance> found;
     std::vector<NodeId> escaping;
     // From the last to the first: an instance takes what it may before one that ends earlier does.
-    std::vector<NodeId> ends = candidates(inner.rootFacts[0]);
+    const VectorPool<NodeId>::Loan loan(m_scratch.nodes);
+    std::vector<NodeId>& ends = *loan;
+    findCandidates(inner.rootFacts[0], ends);
     for (size_t i = ends.size(); i-- > 0 && found.size() < many.most;) {
         if (!spend())
             return true;

@@ -98,6 +98,7 @@ bool Search::matchRestOperands(const Term& term, NodeId id, bool swapped, size_t
     const Node& node = m_graph.node(id);
     const Term& argument = m_rule.term(term.arguments[index].term);
     Binding list{Binding::Kind::List, {}, {}};
+    list.items.reserve(node.explicitInputs);
     for (size_t i = 0; i < node.explicitInputs; ++i) {
         bool read = false;
         for (size_t before = 0; before < index && !read; ++before)
@@ -151,7 +152,9 @@ bool Search::matchFlat(const Term& term, NodeId id, const HoleFrame* hole, Next 
     const Node& node = m_graph.node(id);
     if (term.arguments.size() > maxFlatLeaves || node.explicitInputs != 2)
         return false;
-    std::vector<ValueId> leaves{node.inputs[0], node.inputs[1]};
+    const VectorPool<ValueId>::Loan loan(m_scratch.values);
+    std::vector<ValueId>& leaves = *loan;
+    leaves.assign({node.inputs[0], node.inputs[1]});
     return splitLeaves(term, leaves, 0, hole, next);
 }
 
@@ -181,7 +184,9 @@ bool Search::splitLeaves(const Term& term, std::vector<ValueId>& leaves, size_t 
         return false;
     Mark before = mark();
     take(maker);
-    std::vector<ValueId> deeper = leaves;
+    const VectorPool<ValueId>::Loan loan(m_scratch.values);
+    std::vector<ValueId>& deeper = *loan;
+    deeper = leaves;
     deeper[from] = node.inputs[0];
     deeper.insert(deeper.begin() + static_cast<std::ptrdiff_t>(from) + 1, node.inputs[1]);
     if (splitLeaves(term, deeper, from, hole, next))

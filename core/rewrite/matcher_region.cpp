@@ -25,7 +25,8 @@ bool Search::matchRegion(TermId id, ValueId value, uint32_t position, const Hole
                              "`" + term.text + "`");
         });
     Mark before = mark();
-    std::vector<NodeId> nodes;
+    const VectorPool<NodeId>::Loan loan(m_scratch.nodes);
+    std::vector<NodeId>& nodes = *loan;
     bool fewOutputs = growRegion(id, anchor, !isStep, nodes);
     if (!fewOutputs || nodes.size() < std::max(term.least, 1U))
         return miss(code::region, &term, anchor, value, [&] {
@@ -47,7 +48,8 @@ bool Search::matchRegion(TermId id, ValueId value, uint32_t position, const Hole
         return false;
     }
     // The chain enters through one of the values that the region reads.
-    std::vector<ValueId> tried;
+    const VectorPool<ValueId>::Loan triedLoan(m_scratch.values);
+    std::vector<ValueId>& tried = *triedLoan;
     for (NodeId node : nodes)
         for (ValueId input : m_graph.node(node).inputs) {
             NodeId maker = m_graph.producer(input);
@@ -102,7 +104,8 @@ int Search::outputChange(NodeId id) const {
 
 /// True when no path between the node and the region runs outside of both.
 bool Search::staysConvex(NodeId id, const std::vector<NodeId>& nodes, bool isProducer) const {
-    std::vector<ValueId> leaving;
+    std::vector<ValueId>& leaving = m_scratch.leaving;
+    leaving.clear();
     if (isProducer) {
         int64_t bound = 0;
         for (NodeId node : nodes)
@@ -111,7 +114,7 @@ bool Search::staysConvex(NodeId id, const std::vector<NodeId>& nodes, bool isPro
             if (output.valid())
                 leaving.push_back(output);
         auto target = [&](NodeId node) { return inRegion(node); };
-        return m_convexity.pathBack(leaving, target, bound).empty();
+        return !m_convexity.leadsBack(leaving, target, bound);
     }
     auto target = [&](NodeId node) { return node == id || inRegion(node); };
     for (NodeId node : nodes)
@@ -123,7 +126,7 @@ bool Search::staysConvex(NodeId id, const std::vector<NodeId>& nodes, bool isPro
                              [&](const Use& use) { return target(use.node); }))
                 leaving.push_back(output);
         }
-    return m_convexity.pathBack(leaving, target, m_convexity.level(id)).empty();
+    return !m_convexity.leadsBack(leaving, target, m_convexity.level(id));
 }
 
 /// Nodes next to the region that may join, those that leave the fewest outputs first, then the

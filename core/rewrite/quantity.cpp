@@ -117,6 +117,7 @@ Quantity Quantity::shape(const Type& type) {
     if (!type.hasRank())
         return unknown("a shape without rank");
     List dims;
+    dims.reserve(type.shape->size());
     for (const Dim& dim : *type.shape)
         dims.push_back(dimension(dim));
     return list(std::move(dims));
@@ -261,6 +262,8 @@ Truth equal(const Quantity& a, const Quantity& b) {
     if (const ValueId* left = a.as<ValueId>(); left && b.as<ValueId>())
         return truthOf(*left == *b.as<ValueId>());
     if (a.as<Quantity::List>() || b.as<Quantity::List>()) {
+        if (a.as<Quantity::List>() && b.as<Quantity::List>())
+            return equalLists(*a.as<Quantity::List>(), *b.as<Quantity::List>());
         std::optional<Quantity::List> left = a.items();
         std::optional<Quantity::List> right = b.items();
         return left && right ? equalLists(*left, *right) : Truth::False;
