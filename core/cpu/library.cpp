@@ -29,6 +29,7 @@ struct LibraryRow {
 constexpr LibraryRow rows[] = {
     {Op::CumProd, prepareCumulative},
     {Op::CumSum, prepareCumulative},
+    {Op::DeformConv, prepareDeform},
     {Op::DequantizeLinear, prepareDequantizeStored},
     {Op::DFT, prepareFourier},
     {Op::DynamicQuantizeLinear, prepareDynamicQuantize, Order::LikeInput},

@@ -90,6 +90,7 @@ KernelResult prepareQuantizedLstm(const LibraryCall& call);
 KernelResult prepareBlockedWeights(const LibraryCall& call);
 KernelResult prepareFloatWeights(const LibraryCall& call, const BlockedWeights& geometry);
 KernelResult prepareCumulative(const LibraryCall& call);
+KernelResult prepareDeform(const LibraryCall& call);  ///< DeformConv
 KernelResult prepareFourier(const LibraryCall& call); ///< DFT
 KernelResult prepareFrames(const LibraryCall& call);  ///< STFT
 KernelResult prepareGather(const LibraryCall& call);

@@ -2,6 +2,7 @@
 // GridSample: where the points of a block lie in an image and what their neighbours weigh is found
 // once, then every channel is summed by it.
 #include "core/cpu/library.h"
+#include "core/cpu/plane_taps.h"
 #include "core/ops/resample.h"
 #include "core/ops/tensor_index.h"
 
@@ -13,19 +14,6 @@ namespace fuselage::cpu {
 namespace {
 
 constexpr size_t blockPoints = 256;
-
-/// Neighbours of the points of a block: [tap][point]. Behind those that are inside of the image, a
-/// point has as many as others have, with no weight.
-struct BlockTaps {
-    struct Fewer {
-        uint32_t point = 0;
-        uint32_t inside = 0;
-    };
-
-    int32_t* indices = nullptr;
-    float* weights = nullptr;
-    std::vector<Fewer> fewer;
-};
 
 class GridKernel final : public Kernel {
 public:
@@ -55,34 +43,31 @@ public:
         const auto* grid = reinterpret_cast<const float*>(m_grid.read(operands));
         auto* to = reinterpret_cast<float*>(m_result.write(operands));
         context.threads.forRange(m_batch * blocks, 1, [&](size_t worker, size_t begin, size_t end) {
-            std::byte* scratch = context.threads.scratch(worker).reserve(
-                m_taps * blockPoints * (sizeof(int32_t) + sizeof(float)));
-            BlockTaps taps;
-            taps.indices = reinterpret_cast<int32_t*>(scratch);
-            taps.weights = reinterpret_cast<float*>(taps.indices + m_taps * blockPoints);
+            std::byte* memory =
+                context.threads.scratch(worker).reserve(PlaneTaps::bytes(m_taps, blockPoints));
             std::vector<std::vector<ResizeTap>> axes(m_image.size());
             for (size_t block = begin; block < end; ++block) {
                 const size_t n = block / blocks, first = block % blocks * blockPoints;
-                const size_t count = std::min(blockPoints, m_points - first);
-                find(grid + (n * m_points + first) * m_image.size(), count, axes, taps);
+                PlaneTaps taps(memory, m_taps, std::min(blockPoints, m_points - first));
+                find(grid + (n * m_points + first) * m_image.size(),
+                     std::min(blockPoints, m_points - first), axes, taps);
                 for (size_t c = n * m_channels; c < (n + 1) * m_channels; ++c)
-                    sum(from + c * m_plane, to + c * m_points + first, count, taps);
+                    taps.sum(m_table, from + c * m_plane, to + c * m_points + first);
             }
         });
     }
 
 private:
     void find(const float* grid, size_t count, std::vector<std::vector<ResizeTap>>& axes,
-              BlockTaps& taps) const {
-        taps.fewer.clear();
+              PlaneTaps& taps) const {
         const size_t dims = m_image.size();
         for (size_t p = 0; p < count; ++p) {
-            size_t there = 1;
+            size_t inside = 1;
             for (size_t d = 0; d < dims; ++d) { // the grid holds the innermost coordinate first
                 gridTaps(m_settings, grid[p * dims + dims - 1 - d], m_image[d], axes[d]);
-                there *= axes[d].size();
+                inside *= axes[d].size();
             }
-            for (size_t t = 0; t < there; ++t) {
+            for (size_t t = 0; t < inside; ++t) {
                 int64_t index = 0;
                 double weight = 1;
                 size_t rest = t;
@@ -91,27 +76,9 @@ private:
                     index += tap.index * m_strides[d];
                     weight *= tap.weight;
                 }
-                taps.indices[t * count + p] = static_cast<int32_t>(index);
-                taps.weights[t * count + p] = static_cast<float>(weight);
+                taps.set(p, t, index, weight);
             }
-            for (size_t t = there; t < m_taps; ++t) {
-                taps.indices[t * count + p] = 0;
-                taps.weights[t * count + p] = 0;
-            }
-            if (there < m_taps)
-                taps.fewer.push_back({static_cast<uint32_t>(p), static_cast<uint32_t>(there)});
-        }
-    }
-
-    /// One channel. Nothing times infinity is no number, so what has fewer neighbours is summed
-    /// again without those.
-    void sum(const float* plane, float* out, size_t count, const BlockTaps& taps) const {
-        m_table.gatherSum(out, plane, taps.indices, taps.weights, m_taps, count);
-        for (const BlockTaps::Fewer& each : taps.fewer) {
-            float total = 0;
-            for (size_t t = 0, at = each.point; t < each.inside; ++t, at += count)
-                total += taps.weights[at] * plane[taps.indices[at]];
-            out[each.point] = total;
+            taps.end(p, inside);
         }
     }
 

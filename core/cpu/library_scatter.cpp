@@ -31,33 +31,33 @@ struct Wrapping<T> {
     using Type = std::make_unsigned_t<T>;
 };
 
-struct Sum {
+struct ScatterSum {
     template <typename T> static T of(T a, T b) {
         using U = typename Wrapping<T>::Type;
         return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
     }
 };
 
-struct Product {
+struct ScatterProduct {
     template <typename T> static T of(T a, T b) {
         using U = typename Wrapping<T>::Type;
         return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
     }
 };
 
-struct Least {
+struct ScatterLeast {
     template <typename T> static T of(T a, T b) { return std::min(a, b); }
 };
 
-struct Greatest {
+struct ScatterGreatest {
     template <typename T> static T of(T a, T b) { return std::max(a, b); }
 };
 
 template <typename T> CombineFunction combineOf(const std::string& reduction) {
-    return reduction == "add"   ? combineEach<T, Sum>
-           : reduction == "mul" ? combineEach<T, Product>
-           : reduction == "min" ? combineEach<T, Least>
-           : reduction == "max" ? combineEach<T, Greatest>
+    return reduction == "add"   ? combineEach<T, ScatterSum>
+           : reduction == "mul" ? combineEach<T, ScatterProduct>
+           : reduction == "min" ? combineEach<T, ScatterLeast>
+           : reduction == "max" ? combineEach<T, ScatterGreatest>
                                 : nullptr;
 }
 

@@ -139,6 +139,32 @@ public:
                });
     }
 
+    /// Windows torn apart: offsets within a pixel and far away.
+    void deformed() {
+        const int64_t group = 1 + below(2), offsetGroup = 1 + below(2), images = 1 + below(2);
+        const int64_t rows = 1 + below(3), columns = 1 + below(3), stride = 1 + below(2);
+        const int64_t pad = below(2), height = 4 + below(18), width = 4 + below(18);
+        const int64_t channels = group * offsetGroup * (1 + below(3)), results = group * 3;
+        const int64_t high = (height + 2 * pad - rows) / stride + 1;
+        const int64_t wide = (width + 2 * pad - columns) / stride + 1;
+        const int64_t each = offsetGroup * rows * columns;
+        const bool hasBias = below(2) == 0, hasMask = hasBias && below(2) == 0;
+        expect(fmt::format(
+                   "(float[{0},{1},{2},{3}] x, float[{4},{5},{6},{7}] w, "
+                   "float[{0},{8},{9},{10}] o{11}{12}) => (float[{0},{4},{9},{10}] y) {{ y = "
+                   "DeformConv<group={13}, offset_group={14}, strides=[{15},{15}], "
+                   "pads=[{16},{16},{16},{16}]>(x, w, o{17}{18}) }}",
+                   images, channels, height, width, results, channels / group, rows, columns,
+                   2 * each, high, wide, hasBias ? fmt::format(", float[{}] b", results) : "",
+                   hasMask ? fmt::format(", float[{},{},{},{}] m", images, each, high, wide) : "",
+                   group, offsetGroup, stride, pad, hasBias ? ", b" : "", hasMask ? ", m" : ""),
+               {}, 1e-5, [&](auto& inputs) {
+                   for (double& offset : inputs[2].floats)
+                       offset = static_cast<float>(static_cast<double>(below(4000)) / 1000 - 2) *
+                                (below(9) == 0 ? 20.0F : 1.0F);
+               });
+    }
+
     void transforms() {
         Extents x = extents(1 + below(3), 4);
         const int64_t axis = below(rank(x));
@@ -237,6 +263,10 @@ TEST(CpuSignal, SequencesTurnedAround) {
 
 TEST(CpuSignal, Regions) {
     atRandom(150, &SignalCase::regions);
+}
+
+TEST(CpuSignal, DeformedWindows) {
+    atRandom(100, &SignalCase::deformed);
 }
 
 TEST(CpuSignal, Transforms) {
