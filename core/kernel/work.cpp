@@ -3,6 +3,7 @@
 #include "core/kernel/layout_work_internal.h"
 #include "core/kernel/loops.h"
 #include "core/kernel/program.h"
+#include "core/kernel/routine_work.h"
 #include "core/ops/tape_power.h"
 
 #include <algorithm>
@@ -192,13 +193,20 @@ struct Counter {
         }
     }
 
-    void operator()(const Library&) {
+    void operator()(const Library& code) {
         for (const OperandType& output : program.outputs) {
             out.flops += count(output.extents);
             out.tapeInstructions += count(output.extents);
             moves(2, count(output.extents));
-            out.routine += count(output.extents);
         }
+        if (!program.body)
+            return;
+        const RoutineWork work = routineWork(*program.body, program.body->node(code.node));
+        constexpr double most = 1e15;
+        out.routine += static_cast<int64_t>(std::min(work.elements, most));
+        const auto products = static_cast<int64_t>(std::min(work.products, most));
+        out.flops += 2 * products;
+        out.matrixFlops += 2 * products;
     }
 };
 
