@@ -82,7 +82,7 @@ KernelResult cumulative(const LibraryCall& call, size_t axis, Direction directio
 KernelResult prepareCumulative(const LibraryCall& call) {
     const OperandLayout& x = call.input(0).layout;
     const TensorPtr& given = call.input(1).layout.constant;
-    if (!given || given->elementCount() != 1)
+    if (!given || given->elementCount() != 1 || !isInteger(given->dtype()))
         return failure("cpu.constant", "the axis must be constant");
     const auto rank = static_cast<int64_t>(x.extents.size());
     const int64_t axis = given->intAt(0) + (given->intAt(0) < 0 ? rank : 0);

@@ -118,7 +118,8 @@ KernelResult prepareTopK(const LibraryCall& call) {
     const OperandLayout &x = call.input(0).layout, &k = call.input(1).layout;
     const auto axis = call.axis(-1);
     const OperandLayout& result = call.output(call.output(0) ? 0 : 1).layout;
-    const int64_t count = k.constant && k.constant->elementCount() == 1 ? k.constant->intAt(0) : -1;
+    const bool isNumber = k.constant && k.constant->elementCount() == 1 && isInteger(k.dtype);
+    const int64_t count = isNumber ? k.constant->intAt(0) : -1;
     if (count < 0)
         return failure("cpu.constant", "k must be constant");
     if (!axis || count == 0 || count > x.extents[*axis] || elementCount(result.extents) == 0 ||

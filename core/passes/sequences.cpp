@@ -15,7 +15,7 @@ const std::vector<ValueId>* KnownSequences::elementsOf(ValueId sequence) const {
 std::optional<size_t> KnownSequences::place(const Node& node, size_t operand, size_t bound,
                                             size_t count) const {
     const TensorPtr given = m_constantOf(node.inputs[operand]);
-    if (!given || given->elementCount() != 1)
+    if (!given || given->elementCount() != 1 || !isInteger(given->dtype()))
         return std::nullopt;
     const int64_t at = given->intAt(0) + (given->intAt(0) < 0 ? static_cast<int64_t>(count) : 0);
     return at >= 0 && at < static_cast<int64_t>(bound) ? std::optional(static_cast<size_t>(at))
@@ -65,8 +65,8 @@ std::optional<ValueId> KnownSequences::joined(NodeId id, const std::vector<Value
     std::vector<ValueId> parts = elements;
     for (ValueId& part : parts)
         if (isNewAxis) {
-            Type raised = m_graph.value(part).type;
-            raised.shape.reset(); // inference tells
+            Type raised; // inference tells its shape
+            raised.dtype = m_graph.value(part).type.dtype;
             part = steps.add(Op::Unsqueeze, {part, steps.constant(Tensor::ofInts({axis}))}, raised);
         }
     Attributes attributes;

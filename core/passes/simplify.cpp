@@ -311,7 +311,7 @@ bool reshapeInOrder(Graph& graph, NodeId id, const ConstantLookup& constantOf) {
     const auto rank = static_cast<int64_t>(from ? from->size() : 0);
     int64_t axis = gather.attributes.integer("axis");
     axis += axis < 0 ? rank : 0;
-    if (!places || !to || axis < 0 || axis >= rank ||
+    if (!places || !isInteger(places->dtype()) || !to || axis < 0 || axis >= rank ||
         places->elementCount() != (*from)[static_cast<size_t>(axis)])
         return false;
     for (int64_t i = 0; i < places->elementCount(); ++i)

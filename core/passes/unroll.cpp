@@ -18,6 +18,12 @@ constexpr size_t mostCopies = 2048; ///< nodes
 /// Of a body's inputs and outputs: what comes before the values that it carries.
 constexpr size_t carriedInput = 2, carriedOutput = 1;
 
+std::optional<int64_t> wholeNumber(const TensorPtr& tensor) {
+    const bool isOne = tensor && tensor->elementCount() == 1 &&
+                       (isInteger(tensor->dtype()) || tensor->dtype() == DType::Bool);
+    return isOne ? std::optional(tensor->intAt(0)) : std::nullopt;
+}
+
 /// The condition that comes out is the one that came in, or always true.
 bool neverEnds(const Graph& body) {
     ValueId condition = body.outputs()[0];
@@ -29,7 +35,7 @@ bool neverEnds(const Graph& body) {
             return false;
         condition = body.node(from).inputs[0];
     }
-    return body.value(condition).constant->intAt(0) != 0;
+    return wholeNumber(body.value(condition).constant).value_or(0) != 0;
 }
 
 bool isDeterministic(const Graph& body) {
@@ -51,23 +57,19 @@ bool unrollConstantLoop(Graph& graph, NodeId id, const ConstantLookup& constantO
             return std::all_of(elements->begin(), elements->end(), constantOf);
         return constantOf(value) != nullptr;
     };
-    const TensorPtr trips = constantOf(loop.inputs[0]);
-    if (refs.size() != 1 || !trips || trips->elementCount() != 1 || trips->intAt(0) < 1 ||
-        trips->intAt(0) > mostIterations)
+    const int64_t trips = wholeNumber(constantOf(loop.inputs[0])).value_or(0);
+    if (refs.size() != 1 || trips < 1 || trips > mostIterations)
         return false;
     const Graph& body = *refs[0].graph;
     const size_t carried = loop.explicitInputs - carriedInput;
     if (body.inputs().size() != loop.explicitInputs ||
         body.outputs().size() < carriedOutput + carried ||
         body.outputs().size() - carriedOutput < loop.outputs.size() ||
-        countNodes(body) * static_cast<size_t>(trips->intAt(0)) > mostCopies || !neverEnds(body) ||
+        countNodes(body) * static_cast<size_t>(trips) > mostCopies || !neverEnds(body) ||
         !isDeterministic(body))
         return false;
-    if (loop.inputs[1].valid()) {
-        const TensorPtr begins = constantOf(loop.inputs[1]);
-        if (!begins || begins->elementCount() != 1 || begins->intAt(0) == 0)
-            return false;
-    }
+    if (loop.inputs[1].valid() && wholeNumber(constantOf(loop.inputs[1])).value_or(0) == 0)
+        return false;
     const std::vector<ValueId> captures(loop.inputs.begin() + refs[0].firstCapture,
                                         loop.inputs.begin() + refs[0].firstCapture +
                                             static_cast<std::ptrdiff_t>(body.captures().size()));
@@ -88,7 +90,7 @@ bool unrollConstantLoop(Graph& graph, NodeId id, const ConstantLookup& constantO
     yes.setInt(0, 1);
     const ValueId condition = steps.constant(yes);
     std::vector<std::vector<ValueId>> scanned(body.outputs().size() - carriedOutput - carried);
-    for (int64_t iteration = 0; iteration < trips->intAt(0); ++iteration) {
+    for (int64_t iteration = 0; iteration < trips; ++iteration) {
         Tensor number(DType::Int64, {});
         number.setInt(0, iteration);
         std::vector<ValueId> given = {steps.constant(number), condition};
@@ -102,8 +104,8 @@ bool unrollConstantLoop(Graph& graph, NodeId id, const ConstantLookup& constantO
     for (size_t i = carried; i < outputs; ++i) {
         std::vector<ValueId> rows;
         for (ValueId row : scanned[i - carried]) {
-            Type raised = graph.value(row).type;
-            raised.shape.reset(); // inference tells
+            Type raised; // inference tells its shape
+            raised.dtype = graph.value(row).type.dtype;
             rows.push_back(
                 steps.add(Op::Unsqueeze, {row, steps.constant(Tensor::ofInts({0}))}, raised));
         }

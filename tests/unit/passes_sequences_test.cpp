@@ -136,3 +136,20 @@ TEST(Sequences, LoopsThatReadWhatVariesStay) {
     ASSERT_TRUE(prepareGraph(given, progress));
     EXPECT_EQ(given.nodeCount(), 1U);
 }
+
+TEST(Sequences, LoopsWithOddParametersStay) {
+    for (const char* constants : {"int64[0] n = {}, bool go = {1}, bool[0] on = {}",
+                                  "int64 n = {2}, bool[0] go = {}, bool "
+                                  "on = {1}",
+                                  "int64 n = {2}, bool go = {1}, bool[0] on = {}",
+                                  "int64 n = {-2}, bool go = {1}, bool on "
+                                  "= {1}"}) {
+        Graph given = parsed(std::string("g (float[2] x) => (y) <int64 k = {3}, ") + constants +
+                                 "> { y = Loop(n, go, k) <body = b (int64 i, bool c, p) => "
+                                 "(again, q) { q = Add(p, p) again = Identity(on) }> }",
+                             21);
+        Progress progress;
+        static_cast<void>(prepareGraph(given, progress)); // says what it finds wrong, or nothing
+        EXPECT_EQ(given.nodeCount(), 1U) << constants;
+    }
+}
