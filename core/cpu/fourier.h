@@ -23,9 +23,6 @@ public:
     /// How many transforms are best side by side: as many as stay in a cache.
     size_t lanes(size_t rows) const;
 
-    /// Floats of work memory that `lanes` transforms take.
-    size_t workFloats(size_t lanes) const { return 2 * m_length * lanes; }
-
     /// Real and imaginary parts, both [length][lanes]. The transform with the other sign (the
     /// inverse, but for its division by the length) is this one of the parts in each other's place.
     struct Parts {

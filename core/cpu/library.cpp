@@ -124,6 +124,24 @@ std::optional<size_t> LibraryCall::axis(int64_t fallback) const {
     return axis < 0 || axis >= rank ? std::nullopt : std::optional(static_cast<size_t>(axis));
 }
 
+ShapeOperands::ShapeOperands(const LibraryCall& call, std::initializer_list<size_t> contents)
+    : m_values(call.node().inputs.size()) {
+    for (size_t i = 0; i < m_values.size(); ++i) {
+        const LibraryOperand& operand = call.input(i);
+        inputs.push_back(operand ? &m_values[i] : nullptr);
+        if (!operand)
+            continue;
+        const bool isRead = std::find(contents.begin(), contents.end(), i) != contents.end();
+        if (isRead && operand.layout.constant) {
+            m_values[i] = ReferenceValue::from(*operand.layout.constant);
+            continue;
+        }
+        isKnown = isKnown && !isRead;
+        m_values[i].dtype = operand.layout.dtype;
+        m_values[i].extents = operand.layout.extents;
+    }
+}
+
 // --- memory orders ------------------------------------------------------------------------
 
 namespace {

@@ -4,6 +4,9 @@
 #pragma once
 
 #include "core/cpu/kernel.h"
+#include "core/ops/reference_value.h"
+
+#include <initializer_list>
 
 namespace fuselage {
 struct BlockedWeights;
@@ -70,6 +73,21 @@ Error indexOutside(const Node& node, int64_t index, int64_t extent);
 
 /// Whether data of these extents have every place that indices name, but for places along `axis`.
 bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis);
+
+/// What a reference function's own decisions read of a call: the contents of some operands, which
+/// must be constants, and the types of all.
+class ShapeOperands {
+public:
+    ShapeOperands(const LibraryCall& call, std::initializer_list<size_t> contents);
+    ShapeOperands(const ShapeOperands&) = delete;
+    ShapeOperands& operator=(const ShapeOperands&) = delete;
+
+    std::vector<const ReferenceValue*> inputs; ///< null: omitted
+    bool isKnown = true;                       ///< all of those are constants
+
+private:
+    std::vector<ReferenceValue> m_values;
+};
 
 /// How a scatter's updates meet what they find, element by element of one type.
 using CombineFunction = void (*)(std::byte* into, const std::byte* updates, size_t count);

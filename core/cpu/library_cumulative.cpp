@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CumSum and CumProd: X is [outer, length, inner], and each row [inner] is added to those before.
 #include "core/cpu/library.h"
+#include "core/ops/tensor_index.h"
 
+#include <algorithm>
 #include <type_traits>
 
 namespace fuselage::cpu {
@@ -19,10 +21,9 @@ public:
     CumulativeKernel(const LibraryCall& call, size_t axis, Direction direction)
         : m_source(call.input(0)), m_result(call.output(0)), m_direction(direction) {
         const Extents& extents = m_source.layout.extents;
-        for (size_t d = 0; d < extents.size(); ++d)
-            (d < axis    ? m_outer
-             : d == axis ? m_length
-                         : m_inner) *= static_cast<size_t>(extents[d]);
+        m_outer = static_cast<size_t>(countOf(extents, 0, axis));
+        m_length = static_cast<size_t>(extents[axis]);
+        m_inner = static_cast<size_t>(countOf(extents, axis + 1, extents.size()));
         tactic = direction.isSum ? "running sums" : "running products";
     }
 

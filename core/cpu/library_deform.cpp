@@ -108,22 +108,15 @@ private:
 } // namespace
 
 KernelResult prepareDeform(const LibraryCall& call) {
-    std::vector<ReferenceValue> types(5);
-    std::vector<const ReferenceValue*> inputs(types.size(), nullptr);
-    for (size_t i = 0; i < types.size(); ++i)
-        if (const LibraryOperand& operand = call.input(i)) {
-            types[i].dtype = operand.layout.dtype;
-            types[i].extents = operand.layout.extents;
-            inputs[i] = &types[i];
-        }
-    const auto geometry = deformGeometry(call.node(), inputs);
+    const OperandLayout& x = call.input(0).layout;
+    const ShapeOperands operands(call, {});
+    const auto geometry = deformGeometry(call.node(), operands.inputs);
     if (!geometry)
         return failure(geometry.error());
-    if (types[0].dtype != DType::Float32)
+    if (x.dtype != DType::Float32)
         return failure("cpu.dtype", "only float32 is sampled here");
     if (elementCount(call.output(0).layout.extents).value_or(0) == 0 ||
-        elementCount(types[0].extents).value_or(0) == 0 ||
-        call.input(0).layout.span() > std::numeric_limits<int32_t>::max())
+        elementCount(x.extents).value_or(0) == 0 || x.span() > std::numeric_limits<int32_t>::max())
         return failure("cpu.shape", "operands are empty or too large");
     return std::unique_ptr<Kernel>(std::make_unique<DeformKernel>(call, *geometry));
 }

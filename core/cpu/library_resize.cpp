@@ -236,22 +236,10 @@ void ResizeKernel::run(const Operands& operands, RunContext& context) {
 
 KernelResult prepareResize(const LibraryCall& call) {
     const OperandLayout &from = call.input(0).layout, &to = call.output(0).layout;
-    ReferenceValue shape;
-    shape.dtype = from.dtype;
-    shape.extents = from.extents;
-    std::vector<ReferenceValue> parameters;
-    parameters.reserve(4);
-    std::vector<const ReferenceValue*> inputs = {&shape};
-    for (size_t i = 1; i < 4; ++i) {
-        inputs.push_back(nullptr);
-        if (!call.input(i))
-            continue;
-        if (!call.input(i).layout.constant)
-            return failure("cpu.constant", "scales, sizes and roi of a Resize must be constant");
-        parameters.push_back(ReferenceValue::from(*call.input(i).layout.constant));
-        inputs.back() = &parameters.back();
-    }
-    auto table = resizeTable(call.node(), inputs);
+    const ShapeOperands operands(call, {1, 2, 3});
+    if (!operands.isKnown)
+        return failure("cpu.constant", "scales, sizes and roi of a Resize must be constant");
+    auto table = resizeTable(call.node(), operands.inputs);
     if (!table)
         return failure(table.error());
     if (table->extents != to.extents || from.span() > std::numeric_limits<int32_t>::max() ||

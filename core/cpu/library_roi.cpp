@@ -2,8 +2,10 @@
 // RoiAlign by means: where the samples of a region lie and what their corners weigh is found once,
 // then every channel is summed by it.
 #include "core/cpu/library.h"
+#include "core/cpu/plane_taps.h"
 #include "core/ops/detection.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace fuselage::cpu {
@@ -28,15 +30,14 @@ public:
         const auto channels = static_cast<size_t>(x[1]);
         std::vector<std::optional<Error>> errors(static_cast<size_t>(context.threads.count()));
         context.threads.forRange(regions, 1, [&](size_t worker, size_t begin, size_t end) {
-            std::vector<int32_t> indices;
-            std::vector<float> weights;
             for (size_t region = begin; region < end && !errors[worker]; ++region) {
                 const int64_t batch = m_batches.integerAt(operands, region);
                 if (batch < 0 || batch >= x[0]) {
                     errors[worker] = indexOutside(m_node, batch, x[0]);
                     return;
                 }
-                if (!find(operands, region, indices, weights)) {
+                const auto found = samplesOf(operands, region);
+                if (!found) {
                     errors[worker] = Error{"run.input",
                                            "region " + std::to_string(region) + " of " +
                                                m_node.name + " is too large",
@@ -44,11 +45,15 @@ public:
                                            {}};
                     return;
                 }
+                const size_t taps = std::max<size_t>(4 * found->perBin, 1);
+                PlaneTaps bins(
+                    context.threads.scratch(worker).reserve(PlaneTaps::bytes(taps, m_bins)), taps,
+                    m_bins);
+                setTaps(*found, bins);
                 float* out = to + region * channels * m_bins;
                 const float* image = from + static_cast<size_t>(batch) * channels * plane;
                 for (size_t c = 0; c < channels; ++c)
-                    m_table.gatherSum(out + c * m_bins, image + c * plane, indices.data(),
-                                      weights.data(), indices.size() / m_bins, m_bins);
+                    bins.sum(m_table, image + c * plane, out + c * m_bins);
             }
         });
         for (std::optional<Error>& error : errors)
@@ -57,27 +62,25 @@ public:
     }
 
 private:
-    /// [corner of a sample][bin]; false: the region has too many samples.
-    bool find(const Operands& operands, size_t region, std::vector<int32_t>& indices,
-              std::vector<float>& weights) const {
+    /// None: the region has too many.
+    std::optional<RoiSamples> samplesOf(const Operands& operands, size_t region) const {
         const auto* corners = reinterpret_cast<const float*>(m_regions.read(operands)) + 4 * region;
         const double roi[4] = {corners[0], corners[1], corners[2], corners[3]};
         const Extents& x = m_source.layout.extents;
-        const auto found = m_settings.samplesOf(roi, x[2], x[3]);
-        if (!found)
-            return false;
-        const size_t perBin = found->perBin;
-        // A region without area has no samples: the mean of none is 0.
-        indices.assign(std::max<size_t>(4 * perBin, 1) * m_bins, 0);
-        weights.assign(indices.size(), 0.0F);
-        for (size_t bin = 0; bin < m_bins; ++bin)
+        return m_settings.samplesOf(roi, x[2], x[3]);
+    }
+
+    /// The mean of a bin's samples, each of four corners; of none it is 0.
+    void setTaps(const RoiSamples& found, PlaneTaps& bins) const {
+        const size_t perBin = found.perBin;
+        for (size_t bin = 0; bin < m_bins; ++bin) {
             for (size_t k = 0; k < 4 * perBin; ++k) {
-                const RoiSample& sample = found->samples[bin * perBin + k / 4];
-                indices[k * m_bins + bin] = static_cast<int32_t>(sample.at[k % 4]);
-                weights[k * m_bins + bin] =
-                    static_cast<float>(sample.weight[k % 4] / static_cast<double>(perBin));
+                const RoiSample& sample = found.samples[bin * perBin + k / 4];
+                bins.set(bin, k, sample.at[k % 4],
+                         sample.weight[k % 4] / static_cast<double>(perBin));
             }
-        return true;
+            bins.end(bin, 4 * perBin);
+        }
     }
 
     const Node& m_node;

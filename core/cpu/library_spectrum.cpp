@@ -113,35 +113,6 @@ size_t whole(int64_t number) {
     return static_cast<size_t>(number);
 }
 
-/// What the shape of the node reads: the contents of some operands, which must be constants, and
-/// the types of all.
-class ShapeOperands {
-public:
-    ShapeOperands(const LibraryCall& call, std::initializer_list<size_t> contents) {
-        m_values.resize(4);
-        for (size_t i = 0; i < m_values.size(); ++i) {
-            const LibraryOperand& operand = call.input(i);
-            inputs.push_back(operand ? &m_values[i] : nullptr);
-            if (!operand)
-                continue;
-            const bool isRead = std::find(contents.begin(), contents.end(), i) != contents.end();
-            if (isRead && operand.layout.constant) {
-                m_values[i] = ReferenceValue::from(*operand.layout.constant);
-                continue;
-            }
-            isKnown = isKnown && !isRead;
-            m_values[i].dtype = operand.layout.dtype;
-            m_values[i].extents = operand.layout.extents;
-        }
-    }
-
-    std::vector<const ReferenceValue*> inputs;
-    bool isKnown = true; ///< all of those are constants
-
-private:
-    std::vector<ReferenceValue> m_values;
-};
-
 KernelResult prepareSpectrum(const LibraryCall& call, int64_t length, Spectrum spectrum) {
     const OperandLayout& result = call.output(0).layout;
     auto plan = FourierPlan::of(length);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // TopK: each row is read once, against the least of the best that were found so far.
 #include "core/cpu/library.h"
+#include "core/ops/tensor_index.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <type_traits>
 
 namespace fuselage::cpu {
@@ -43,10 +43,9 @@ public:
         : m_source(call.input(0)), m_values(call.output(0)), m_indices(call.output(1)),
           m_largest(call.node().attributes.integer("largest", 1) != 0), m_count(count) {
         const Extents& extents = m_source.layout.extents;
-        for (size_t d = 0; d < extents.size(); ++d)
-            (d < axis    ? m_outer
-             : d == axis ? m_length
-                         : m_inner) *= static_cast<size_t>(extents[d]);
+        m_outer = static_cast<size_t>(countOf(extents, 0, axis));
+        m_length = static_cast<size_t>(extents[axis]);
+        m_inner = static_cast<size_t>(countOf(extents, axis + 1, extents.size()));
         tactic = "best of a row";
     }
 
