@@ -93,6 +93,7 @@ private:
     bool unroll(NodeId id);
     void inlineFused(NodeId id);
     bool bypass(ValueId out, ValueId in);
+    void replace(ValueId out, ValueId in);
     bool bypassNoOp(NodeId id) {
         const Node& node = m_graph.node(id);
         if (isNoOp(m_graph, node, m_lookup))
@@ -159,6 +160,16 @@ bool Folder::bypass(ValueId out, ValueId in) {
         m_isOutput.resize(in.index() + 1, false);
     m_isOutput[in.index()] = true;
     return true;
+}
+
+/// Like bypass; what cannot take the name of an output, since it has one of its own, is copied.
+void Folder::replace(ValueId out, ValueId in) {
+    if (bypass(out, in))
+        return;
+    const NodeId copy = m_graph.addNode({Op::Identity, "", {in}, {"copy"}});
+    const ValueId copied = m_graph.node(copy).outputs[0];
+    m_graph.setType(copied, m_graph.value(in).type);
+    bypass(out, copied);
 }
 
 bool Folder::foldConstantNode(NodeId id) {
@@ -325,12 +336,8 @@ bool Folder::inlineBranch(NodeId id) {
         std::vector<ValueId> results = inlineBody(m_graph, *ref.graph, {}, captures);
         keepPath(*ref.graph, path, firstCopy);
         for (size_t i = 0; i < std::min(outputs.size(), results.size()); ++i) {
-            if (!outputs[i].valid() || bypass(outputs[i], results[i]))
-                continue;
-            NodeId copy = m_graph.addNode({Op::Identity, "", {results[i]}, {"copy"}});
-            const ValueId copied = m_graph.node(copy).outputs[0];
-            m_graph.setType(copied, m_graph.value(results[i]).type);
-            bypass(outputs[i], copied);
+            if (outputs[i].valid())
+                replace(outputs[i], results[i]);
         }
         return true;
     }
@@ -388,13 +395,7 @@ bool Folder::foldSequence(NodeId id) {
     const std::optional<ValueId> tensor = m_sequences.tensorOf(id);
     if (!tensor)
         return false;
-    const ValueId out = m_graph.node(id).outputs[0];
-    if (!bypass(out, *tensor)) {
-        const NodeId copy = m_graph.addNode({Op::Identity, "", {*tensor}, {"copy"}});
-        const ValueId copied = m_graph.node(copy).outputs[0];
-        m_graph.setType(copied, m_graph.value(*tensor).type);
-        bypass(out, copied);
-    }
+    replace(m_graph.node(id).outputs[0], *tensor);
     for (size_t made = firstMade; made < m_graph.nodeBound(); ++made)
         foldNode(NodeId(static_cast<uint32_t>(made)));
     return true;

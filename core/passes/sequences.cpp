@@ -62,16 +62,11 @@ std::optional<ValueId> KnownSequences::joined(NodeId id, const std::vector<Value
     const int64_t axis = node.attributes.integer("axis");
     const bool isNewAxis = node.attributes.integer("new_axis") != 0;
     WrittenSteps steps(m_graph, node);
-    std::vector<ValueId> parts = elements;
-    for (ValueId& part : parts)
-        if (isNewAxis) {
-            Type raised; // inference tells its shape
-            raised.dtype = m_graph.value(part).type.dtype;
-            part = steps.add(Op::Unsqueeze, {part, steps.constant(Tensor::ofInts({axis}))}, raised);
-        }
+    if (isNewAxis)
+        return steps.stack(elements, axis, type);
     Attributes attributes;
     attributes.set("axis", axis);
-    return steps.add(Op::Concat, std::move(parts), type, std::move(attributes));
+    return steps.add(Op::Concat, elements, type, std::move(attributes));
 }
 
 std::optional<ValueId> KnownSequences::tensorOf(NodeId id) {

@@ -101,19 +101,9 @@ bool unrollConstantLoop(Graph& graph, NodeId id, const ConstantLookup& constantO
         for (size_t i = 0; i < scanned.size(); ++i)
             scanned[i].push_back(made[carriedOutput + carried + i]);
     }
-    for (size_t i = carried; i < outputs; ++i) {
-        std::vector<ValueId> rows;
-        for (ValueId row : scanned[i - carried]) {
-            Type raised; // inference tells its shape
-            raised.dtype = graph.value(row).type.dtype;
-            rows.push_back(
-                steps.add(Op::Unsqueeze, {row, steps.constant(Tensor::ofInts({0}))}, raised));
-        }
-        Attributes attributes;
-        attributes.set("axis", int64_t{0});
-        values.push_back(steps.add(Op::Concat, std::move(rows),
-                                   graph.value(graph.node(id).outputs[i]).type, attributes));
-    }
+    for (size_t i = carried; i < outputs; ++i)
+        values.push_back(steps.stack(std::move(scanned[i - carried]), 0,
+                                     graph.value(graph.node(id).outputs[i]).type));
     // An output that is what went in, or another output too, needs a name of its own.
     for (size_t i = 0; i < outputs; ++i) {
         const NodeId from = graph.producer(values[i]);

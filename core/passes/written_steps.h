@@ -17,7 +17,10 @@ public:
     WrittenSteps(Graph& graph, const Node& node);
 
     ValueId constant(const Tensor& tensor);
-    ValueId add(Op op, std::vector<ValueId> inputs, const Type& type, Attributes attributes = {});
+    ValueId add(Op op, std::vector<ValueId> inputs, Type type, Attributes attributes = {});
+
+    /// Values side by side along an axis that they do not have yet.
+    ValueId stack(std::vector<ValueId> values, int64_t axis, Type type);
 
     /// These values take the place of the node's outputs, whose names they get; the node goes.
     void replace(NodeId node, std::span<const ValueId> outputs);
