@@ -252,7 +252,7 @@ std::string withoutBody(const Rule& rule) {
 std::string adviceFor(const Rule& rule) {
     Diagnostics replaced;
     dsl::lintReplaced(rule, replaced);
-    if (const auto all = replaced.all(); !all.empty())
+    if (const auto& all = replaced.all(); !all.empty())
         return all[0].message + "; " + all[0].fix;
     return "give sizes that reach it, `verify 24 with { N in {...} };`, or test it with "
            "`expect same`";

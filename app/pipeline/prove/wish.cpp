@@ -25,6 +25,21 @@ Wish windowWish(OperandContext& context) {
     return ofExtents(std::move(x));
 }
 
+int64_t groupOf(const OperandContext& context) {
+    return std::max<int64_t>(1, context.node.attributes.integer("group", 1));
+}
+
+/// Of a convolution over x, which has a channel at least: no larger than what it moves over.
+Extents kernelFor(OperandContext& context, const Extents& x) {
+    const int64_t group = groupOf(context), made = 1 + context.choices.pick(3);
+    Extents out = context.node.op == Op::ConvTranspose
+                      ? Extents{x[1], made}
+                      : Extents{made * group, std::max<int64_t>(1, x[1] / group)};
+    for (size_t i = 2; i < x.size(); ++i)
+        out.push_back(std::min<int64_t>(1 + context.choices.pick(3), std::max<int64_t>(1, x[i])));
+    return out;
+}
+
 Wish convolutionWish(OperandContext& context, size_t operand) {
     const bool integers = context.node.op == Op::ConvInteger;
     const std::optional<DType> dtype = integers ? std::optional(DType::UInt8) : std::nullopt;
@@ -42,23 +57,17 @@ Wish convolutionWish(OperandContext& context, size_t operand) {
     }
     if (!x || x->size() < 3)
         return {dtype};
-    int64_t group = std::max<int64_t>(1, context.node.attributes.integer("group", 1));
-    bool transposed = context.node.op == Op::ConvTranspose;
     if (operand == 1) {
-        int64_t made = 1 + context.choices.pick(3);
-        Extents w = transposed ? Extents{(*x)[1], made}
-                               : Extents{made * group, std::max<int64_t>(1, (*x)[1] / group)};
-        for (size_t i = 2; i < x->size(); ++i)
-            w.push_back(
-                std::min<int64_t>(1 + context.choices.pick(3), std::max<int64_t>(1, (*x)[i])));
-        Wish wish = ofExtents(w, dtype);
+        Wish wish = ofExtents(kernelFor(context, *x), dtype);
         wish.stored = integers;
         return wish;
     }
     if (operand == 3) // what the activation takes with it: of the result's shape
         return context.result ? ofExtents(*context.result) : leftOut();
     auto w = context.extents(1);
-    return w && w->size() > 1 ? ofExtents({transposed ? (*w)[1] * group : (*w)[0]}) : Wish{};
+    const bool transposed = context.node.op == Op::ConvTranspose;
+    return w && w->size() > 1 ? ofExtents({transposed ? (*w)[1] * groupOf(context) : (*w)[0]})
+                              : Wish{};
 }
 
 /// A convolution of bytes: each of its three tensors has a scale and a zero point behind it.
@@ -70,15 +79,8 @@ Wish storedConvolutionWish(OperandContext& context, size_t operand) {
         wish = windowWish(context);
         break;
     case 3:
-        if (x && x->size() > 2) {
-            const int64_t group = std::max<int64_t>(1, context.node.attributes.integer("group", 1));
-            Extents extents{group * (1 + context.choices.pick(3)),
-                            std::max<int64_t>(1, (*x)[1] / group)};
-            for (size_t i = 2; i < x->size(); ++i)
-                extents.push_back(1 + context.choices.pick(static_cast<uint32_t>(
-                                          std::clamp<int64_t>((*x)[i], 1, 3))));
-            wish = ofExtents(std::move(extents));
-        }
+        if (x && x->size() > 2)
+            wish = ofExtents(kernelFor(context, *x));
         break;
     case 1:
     case 4:
