@@ -127,6 +127,21 @@ std::variant<Frame, Reason> frameOf(const KernelRequest& request, const Attentio
     return Frame(program, std::move(operands), std::move(std::get<std::vector<Loop>>(found)));
 }
 
+/// On an H200 cuDNN 9.19 gave wrong sums for a mask with one row for all queries, and read illegal
+/// memory (tests/gpu/RESULTS.md).
+std::optional<Reason> repeatedMask(const Attention& program, const Frame& frame) {
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+        const Extents strides = frame.strides(Frame::firstMask + i);
+        if ((program.l > 1 && strides[2] == 0) || (program.s > 1 && strides[3] == 0))
+            return Reason{"mask",
+                          "cuDNN's attention reads a mask wrongly that repeats along the queries "
+                          "or the keys",
+                          {},
+                          {}};
+    }
+    return std::nullopt;
+}
+
 /// The operation of its own.
 DescribeResult describeWhole(const KernelRequest& request, const Attention& program,
                              const Frame& frame) {
@@ -195,6 +210,8 @@ DescribeResult describeAttention(const KernelRequest& request) {
         return std::move(*reason);
     auto frame = frameOf(request, program);
     if (auto* reason = std::get_if<Reason>(&frame))
+        return std::move(*reason);
+    if (auto reason = repeatedMask(program, std::get<Frame>(frame)))
         return std::move(*reason);
     DescribeResult out = program.steps.empty()
                              ? describeWhole(request, program, std::get<Frame>(frame))

@@ -3,7 +3,7 @@
 // from a seed in guarded memory, several runs. tests/gpu/contact starts a process for each, so that
 // a fault or a hang costs that kernel only.
 //     gpu_contact list               VARIANT CASE lines for this device, a case of every variant
-//     first gpu_contact version            what a verdict depends on: device and emitter
+//     gpu_contact version            what a verdict depends on: device and emitter
 //     gpu_contact run VARIANT CASE [SECONDS]
 // Exit codes of run: 0 right, 1 DIFFERS, 3 FAULT, 4 HUNG, 5 it cannot be built, loaded or launched;
 // of all: 2 usage, 77 no device.

@@ -247,7 +247,7 @@ out0 = attention(in0, in1, in2) scale 0.5
 TEST(Describe, MaskedAttentionIsAGraphOfItsParts) {
     const GraphDescription graph = expectDescribed(
         LibraryCase("(float16[2,3,5,4] q, float16[2,3,7,4] k, float16[2,3,7,6] v, "
-                    "float16[2,1,1,7] m) => (float16[2,3,5,6] y) {"
+                    "float16[2,1,5,7] m) => (float16[2,3,5,6] y) {"
                     " kt = Transpose<perm=[0,1,3,2]>(k) s = MatMul(q, kt) a = Add(s, m) "
                     " p = Softmax<axis=-1>(a) y = MatMul(p, v) }"),
         2e-3);
@@ -255,7 +255,7 @@ TEST(Describe, MaskedAttentionIsAGraphOfItsParts) {
 in1 : float16 [2,3,4,7] strides [84,28,1,4]
 in2 : float16 [2,3,7,6] strides [126,42,6,1]
 packed0 : float [1,1,1,1] strides [1,1,1,1]
-in3 : float16 [2,1,1,7] strides [7,7,7,1]
+in3 : float16 [2,1,5,7] strides [35,35,7,1]
 out0 : float16 [2,3,5,6] strides [90,30,6,1]
 t3 = matmul(in0, in1)
 t5 = multiply(t3, packed0)
@@ -269,6 +269,17 @@ out0 = matmul(t12, in2)
 )");
     EXPECT_EQ(graph.tensors[12].dtype, DType::Float16);
     EXPECT_EQ(graph.packed.at(0).values, std::vector<double>{1});
+}
+
+TEST(Describe, AMaskThatRepeatsAlongTheQueriesOrTheKeysIsRefused) {
+    for (const char* mask : {"float16[2,1,1,7] m", "float16[5,1] m"}) {
+        LibraryCase made("(float16[2,3,5,4] q, float16[2,3,7,4] k, float16[2,3,7,6] v, " +
+                         std::string(mask) +
+                         ") => (float16[2,3,5,6] y) {"
+                         " kt = Transpose<perm=[0,1,3,2]>(k) s = MatMul(q, kt) a = Add(s, m) "
+                         " p = Softmax<axis=-1>(a) y = MatMul(p, v) }");
+        EXPECT_EQ(expectRefused(made.request).code, "mask") << mask;
+    }
 }
 
 TEST(Describe, AttentionThatKeepsScoresByAConditionIsRefused) {

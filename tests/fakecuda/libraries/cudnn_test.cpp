@@ -189,7 +189,7 @@ TEST_F(Cudnn, Attention) {
 
 TEST_F(Cudnn, MaskedAttentionIsAGraphOfItsParts) {
     for (const char* type : {"float16", "bfloat16"})
-        for (const char* mask : {"[2,1,1,9]", "[2,3,5,9]"})
+        for (const char* mask : {"[2,1,5,9]", "[2,3,5,9]"})
             expectRuns(typed("(half[2,3,5,64] q, half[2,3,9,64] k, half[2,3,9,64] v, half" +
                                  std::string(mask) +
                                  " m) => (half[2,3,5,64] y) { kt = Transpose<perm=[0,1,3,2]>(k) "

@@ -33,7 +33,7 @@ const std::string linear = "g (float[6,8] x) => (float[6,8] y) <" + weights("w",
                            "> { t = MatMul(x, w) u = Add(t, b) y = Relu(u) }";
 
 const std::string attention =
-    "g (float16[1,2,5,64] q, float16[1,2,7,64] k, float16[1,2,7,64] v, float16[1,1,1,7] m) => "
+    "g (float16[1,2,5,64] q, float16[1,2,7,64] k, float16[1,2,7,64] v, float16[1,1,5,7] m) => "
     "(float16[1,2,5,64] y) { t = Transpose<perm=[0,1,3,2]>(k) "
     "s = MatMul(q, t) a = Add(s, m) p = Softmax<axis=-1>(a) y = MatMul(p, v) }";
 
