@@ -25,12 +25,17 @@ std::string ConvResult::lanes(const KernelOperand& read, const std::string& to,
                               const std::string& n, const std::string& c, const std::string& y,
                               const std::string& x, const std::string& indent) const {
     std::string out = fmt::format("{}{} {}[{}];\n", indent, registerType(read.dtype), to, m_width);
-    if (m_width > 1 && m_spec.vectors(read, m_width))
+    const bool whole = m_spec.results % m_width == 0;
+    if (m_width > 1 && whole && m_spec.vectors(read, m_width))
         return out + fmt::format("{}loadLanes<{}>({}, {});\n", indent, m_width,
                                  m_spec.offset(read, n, c, y, x), to);
+    std::string channel = c + " + v";
+    if (!whole) // the last ones are not there, and not stored
+        channel = fmt::format("({0} < {1} ? {0} : {2})", channel, m_spec.results,
+                              m_spec.results - 1);
     return out + fmt::format("#pragma unroll\n{0}for (int v = 0; v < {1}; ++v)\n"
                              "{0}    {2}[v] = load({3});\n",
-                             indent, m_width, to, m_spec.offset(read, n, c + " + v", y, x));
+                             indent, m_width, to, m_spec.offset(read, n, channel, y, x));
 }
 
 std::string ConvResult::hoisted(const std::string& c, const std::string& indent) const {

@@ -12,19 +12,47 @@ namespace fuselage::gpu {
 
 namespace {
 
+constexpr int64_t loadsAtOnce = 8; ///< of a thread, before it waits for the first
+
+/// Four columns further to the right, but for what the preprocessor reads.
+std::string indented(const std::string& text) {
+    std::string out;
+    for (size_t from = 0; from < text.size();) {
+        const size_t end = text.find('\n', from) + 1;
+        out += (text[from] == '#' ? "" : "    ") + text.substr(from, end - from);
+        from = end;
+    }
+    return out;
+}
+
+/// What goes from memory to shared memory, a piece a thread at a time.
+struct Staged {
+    int64_t count;    ///< pieces
+    std::string type; ///< of a piece's registers
+    int64_t width;    ///< how many there are
+    std::string load; ///< statements that make got[width] of piece i
+    std::string store;
+};
+
 class FewChannelsEmitter {
 public:
     FewChannelsEmitter(const ConvSpec& spec, const FewChannelsShape& shape, bool pooled)
-        : m_spec(spec), m_shape(shape), m_pooled(pooled), m_width(resultWidth(spec)),
+        : m_spec(spec), m_shape(shape), m_pooled(pooled), m_storeWidth(storeWidth(spec)),
+          m_width(pooled && shape.narrowCells && spec.results % 8 == 0 ? 8 : m_storeWidth),
           m_threads(shape.warps * 32) {}
 
     KernelPart emit();
 
 private:
-    static int resultWidth(const ConvSpec& spec);
+    static int storeWidth(const ConvSpec& spec);
+    std::string memory() const;
+    std::string eachTile(const std::string& body) const;
     std::string place() const;
+    std::string stage(const Staged& what) const;
     std::string stagePicture() const;
     std::string stageWeights() const;
+    std::string stagePairs() const;
+    std::string stageOffsets() const;
     std::string eachResult(const std::string& body) const;
     std::string pool() const;
     std::string poolStart() const;
@@ -50,12 +78,13 @@ private:
     const ConvSpec& m_spec;
     const FewChannelsShape& m_shape;
     bool m_pooled;
-    int m_width; ///< channels of the result that a thread writes
+    int m_storeWidth; ///< neighbouring channels of the result that one access writes
+    int m_width;      ///< channels of the result that a thread makes
     int64_t m_threads;
 };
 
 /// Neighbouring channels of one access, where they are neighbours in memory.
-int FewChannelsEmitter::resultWidth(const ConvSpec& spec) {
+int FewChannelsEmitter::storeWidth(const ConvSpec& spec) {
     for (int width : {8, 4, 2}) {
         bool all = spec.results % width == 0;
         for (const KernelOperand& write : spec.writes)
@@ -66,22 +95,33 @@ int FewChannelsEmitter::resultWidth(const ConvSpec& spec) {
     return 1;
 }
 
+std::string FewChannelsEmitter::memory() const {
+    return fmt::format("    extern __shared__ __align__(16) unsigned char sharedMemory[];\n"
+                       "    {0}* const picture = reinterpret_cast<{0}*>(sharedMemory);\n"
+                       "    {1}* const weights = reinterpret_cast<{1}*>(sharedMemory + {2});\n"
+                       "    {3}* const cells = reinterpret_cast<{3}*>(sharedMemory + {4});\n",
+                       m_shape.matrix ? "unsigned" : m_spec.accumulator(),
+                       m_shape.matrix ? storageType(m_spec.w.dtype) : m_spec.accumulator(),
+                       m_shape.pictureBytes, cellType(),
+                       m_shape.sharedBytes() - m_shape.cellBytes) +
+           fmt::format("    const int firstResult = static_cast<int>(block % {}u) * {};\n",
+                       chunks(), m_shape.results);
+}
+
+/// The tiles of this block, one after the other.
+std::string FewChannelsEmitter::eachTile(const std::string& body) const {
+    return fmt::format("#pragma unroll 1\n    for (unsigned tile = block / {}u; tile < {}u; "
+                       "tile += {}u) {{\n",
+                       chunks(), m_spec.images * tileRows() * tileColumns(), m_shape.blocks) +
+           indented(body) + "    }\n";
+}
+
 std::string FewChannelsEmitter::place() const {
-    std::string out =
-        fmt::format("    extern __shared__ __align__(16) unsigned char sharedMemory[];\n"
-                    "    {0}* const picture = reinterpret_cast<{0}*>(sharedMemory);\n"
-                    "    {1}* const weights = reinterpret_cast<{1}*>(sharedMemory + {2});\n"
-                    "    {3}* const cells = reinterpret_cast<{3}*>(sharedMemory + {4});\n",
-                    m_shape.matrix ? "unsigned" : m_spec.accumulator(),
-                    m_shape.matrix ? storageType(m_spec.w.dtype) : m_spec.accumulator(),
-                    m_shape.pictureBytes, cellType(), m_shape.sharedBytes() - m_shape.cellBytes);
-    out += fmt::format("    const int firstResult = static_cast<int>(block % {0}u) * {1};\n"
-                       "    const unsigned tile = block / {0}u;\n"
-                       "    const int outColumn = static_cast<int>(tile % {2}u) * {3};\n"
-                       "    const int outRow = static_cast<int>(tile / {2}u % {4}u) * {5};\n"
-                       "    const int n = static_cast<int>(tile / {6}u);\n",
-                       chunks(), m_shape.results, tileColumns(), m_shape.outColumns, tileRows(),
-                       m_shape.outRows, tileColumns() * tileRows());
+    std::string out = fmt::format(
+        "    const int outColumn = static_cast<int>(tile % {0}u) * {1};\n"
+        "    const int outRow = static_cast<int>(tile / {0}u % {2}u) * {3};\n"
+        "    const int n = static_cast<int>(tile / {4}u);\n",
+        tileColumns(), m_shape.outColumns, tileRows(), m_shape.outRows, tileColumns() * tileRows());
     if (!m_pooled)
         return out + "    const int convRow = outRow, convColumn = outColumn;\n";
     const SlidingWindow& pool = *m_spec.code->poolWindow;
@@ -91,97 +131,138 @@ std::string FewChannelsEmitter::place() const {
                              pool.padsBegin[1]);
 }
 
+/// All loads of a thread are under way before the first is stored.
+std::string FewChannelsEmitter::stage(const Staged& what) const {
+    const int64_t trips = (what.count + m_threads - 1) / m_threads;
+    const int64_t rounds = (trips + loadsAtOnce - 1) / loadsAtOnce;
+    const int64_t atOnce = (trips + rounds - 1) / rounds;
+    return fmt::format(
+        "#pragma unroll 1\n"
+        "    for (int from = static_cast<int>(threadIdx.x); from < {0}; from += {1}) {{\n"
+        "        {2} words[{3}][{4}];\n#pragma unroll\n"
+        "        for (int step = 0; step < {3}; ++step) {{\n"
+        "            const int i = from + step * {5} < {0} ? from + step * {5} : from;\n"
+        "            {2}(&got)[{4}] = words[step];\n{6}        }}\n#pragma unroll\n"
+        "        for (int step = 0; step < {3}; ++step) {{\n"
+        "            const int i = from + step * {5};\n            if (i >= {0})\n"
+        "                continue;\n            const {2}(&got)[{4}] = words[step];\n"
+        "{7}        }}\n    }}\n",
+        what.count, atOnce * m_threads, what.type, atOnce, what.width, m_threads, what.load,
+        what.store);
+}
+
 /// The piece of the picture that the tile's taps reach, zero outside of it.
 std::string FewChannelsEmitter::stagePicture() const {
     const ConvAxis &rows = m_spec.rows, &columns = m_spec.columns;
-    std::string out = fmt::format(
-        "    for (int i = static_cast<int>(threadIdx.x); i < {0}; i += {1}) {{\n"
-        "        const int row = i / {2}, column = i % {2};\n"
-        "        const int y = convRow * {3} - {4} + row, x = convColumn * {5} - {6} + column;\n"
-        "        const bool inside = static_cast<unsigned>(y) < {7}u && "
-        "static_cast<unsigned>(x) < {8}u;\n",
-        m_shape.inRows * m_shape.inColumns, m_threads, m_shape.inColumns, rows.stride, rows.pad,
-        columns.stride, columns.pad, rows.in, columns.in);
-    for (int64_t c = 0; c < m_spec.channels; ++c) {
-        const std::string at = m_spec.offset(m_spec.x, "n", std::to_string(c), "y", "x");
-        if (m_shape.matrix)
-            out += fmt::format("        const unsigned c{} = inside ? ({})->bits : 0u;\n", c, at);
-        else
-            out +=
-                fmt::format("        picture[({} + row) * {} + column] = inside ? load({}) : 0;\n",
-                            c * m_shape.inRows, m_shape.picturePitch(), at);
+    Staged out{m_shape.inRows * m_shape.inColumns,
+               m_shape.matrix ? "unsigned" : m_spec.accumulator(),
+               m_shape.matrix ? m_shape.channels / 2 : m_shape.channels, "", ""};
+    const std::string place =
+        fmt::format("            const int row = i / {0}, column = i % {0};\n", m_shape.inColumns);
+    out.load = place +
+               fmt::format("            const int y = convRow * {} - {} + row, x = convColumn * {} "
+                           "- {} + column;\n"
+                           "            const bool inside = static_cast<unsigned>(y) < {}u && "
+                           "static_cast<unsigned>(x) < {}u;\n",
+                           rows.stride, rows.pad, columns.stride, columns.pad, rows.in, columns.in);
+    out.store = place;
+    auto at = [&](int64_t c) { return m_spec.offset(m_spec.x, "n", std::to_string(c), "y", "x"); };
+    if (!m_shape.matrix) {
+        for (int64_t c = 0; c < m_spec.channels; ++c) {
+            out.load += fmt::format("            got[{}] = inside ? load({}) : 0;\n", c, at(c));
+            out.store += fmt::format("            picture[({} + row) * {} + column] = got[{}];\n",
+                                     c * m_shape.inRows, m_shape.picturePitch(), c);
+        }
+        return stage(out);
     }
-    if (!m_shape.matrix)
-        return out + "    }\n";
     auto channel = [&](int64_t c) {
-        return c < m_spec.channels ? fmt::format("c{}", c) : std::string("0u");
+        return c < m_spec.channels
+                   ? fmt::format("(inside ? static_cast<unsigned>(({})->bits) : 0u)", at(c))
+                   : std::string("0u");
     };
-    const int64_t words = m_shape.channels / 2;
-    out += fmt::format("        unsigned* const to = picture + row * {} + column * {};\n",
-                       m_shape.picturePitch(), words);
-    if (words == 2)
-        out += fmt::format("        storeShared8(to, {} | ({} << 16), {} | ({} << 16));\n",
-                           channel(0), channel(1), channel(2), channel(3));
-    else
-        out += fmt::format("        *to = {} | ({} << 16);\n", channel(0), channel(1));
-    return out + "    }\n";
+    for (int64_t word = 0; word < out.width; ++word)
+        out.load += fmt::format("            got[{}] = {} |\n                     ({} << 16);\n",
+                                word, channel(2 * word), channel(2 * word + 1));
+    const std::string to =
+        fmt::format("picture + row * {} + column * {}", m_shape.picturePitch(), out.width);
+    out.store += out.width == 2 ? fmt::format("            storeShared8({}, got[0], got[1]);\n", to)
+                                : fmt::format("            *({}) = got[0];\n", to);
+    return stage(out);
 }
 
 std::string FewChannelsEmitter::stageWeights() const {
+    if (m_shape.matrix)
+        return stagePairs() + (m_shape.fragments ? "" : stageOffsets());
     const int64_t kernel = m_spec.columns.kernel, taps = m_spec.taps();
-    if (!m_shape.matrix)
-        return fmt::format(
-            "    for (int i = static_cast<int>(threadIdx.x); i < {0}; i += {1}) {{\n"
-            "        const int k = firstResult + i % {2}, tap = i / {2} % {3}, c = i / {4};\n"
-            "        weights[i] = k < {5} ? load({6}) : 0;\n    }}\n",
-            m_shape.channels * taps * m_shape.results, m_threads, m_shape.results, taps,
-            m_shape.results * taps, m_spec.results,
-            m_spec.offset(m_spec.w, "k", "c", fmt::format("tap / {}", kernel),
-                          fmt::format("tap % {}", kernel)));
-    const int64_t channels = m_shape.channels, k16 = m_shape.steps(m_spec) * 16;
-    const int64_t words = m_shape.packed && channels == 4 ? 2 : 1; // of one access
-    std::string out =
-        fmt::format("    for (int i = static_cast<int>(threadIdx.x); i < {0}; i += {1}) {{\n"
-                    "        const int k = firstResult + i / {2}, e = i % {2} * {3};\n"
-                    "        unsigned words[{4}] = {{}};\n        if (k < {5} && e < {6})\n",
-                    m_shape.results * k16 / 2 / words, m_threads, k16 / 2 / words, 2 * words, words,
-                    m_spec.results, taps * channels);
+    const std::string at = m_spec.offset(m_spec.w, "k", "c", fmt::format("tap / {}", kernel),
+                                         fmt::format("tap % {}", kernel));
+    return stage(
+        {m_shape.channels * taps * m_shape.results, m_spec.accumulator(), 1,
+         fmt::format("            const int k = firstResult + i % {0}, tap = i / {0} % {1}, "
+                     "c = i / {2};\n            got[0] = k < {3} ? load({4}) : 0;\n",
+                     m_shape.results, taps, m_shape.results * taps, m_spec.results, at),
+         "            weights[i] = got[0];\n"});
+}
+
+/// Weights as the tensor cores see them: a result's lie one after the other, zeros behind them.
+std::string FewChannelsEmitter::stagePairs() const {
+    const int64_t channels = m_shape.channels, kernel = m_spec.columns.kernel;
+    const int64_t row = 2 * m_shape.pairs(m_spec), padded = m_shape.steps(m_spec) * 16;
+    Staged out{0, "unsigned", 1, "", ""};
+    if (m_shape.packed)
+        out.width = row % 8 == 0 ? 4 : row % 4 == 0 ? 2 : 1;
+    const int64_t perResult = padded / 2 / out.width;
+    out.count = m_shape.results * perResult;
+    const std::string place =
+        fmt::format("            const int e = i % {} * {};\n", perResult, 2 * out.width);
+    out.load = place + fmt::format("            const int k = firstResult + i / {};\n"
+                                   "            const bool there = k < {} && e < {};\n",
+                                   perResult, m_spec.results, row);
     if (m_shape.packed) {
-        out += fmt::format("            loadWords<{}>(packed0 + k * {} + e, words);\n", 4 * words,
-                           taps * channels);
+        out.load += fmt::format("#pragma unroll\n            for (int v = 0; v < {0}; ++v)\n"
+                                "                got[v] = 0;\n            if (there)\n"
+                                "                loadWords<{1}>(packed0 + k * {2} + e, got);\n",
+                                out.width, 4 * out.width, row);
     } else {
-        const std::string tap = fmt::format("e / {}", channels);
+        const std::string down = fmt::format("e / {}", channels * m_shape.tapColumns);
+        const std::string right = fmt::format("e / {} % {}", channels, m_shape.tapColumns);
         auto element = [&](int64_t step) {
             const std::string c = fmt::format("(e % {} + {})", channels, step);
-            const std::string bits = fmt::format(
-                "({})->bits", m_spec.offset(m_spec.w, "k", c, fmt::format("{} / {}", tap, kernel),
-                                            fmt::format("{} % {}", tap, kernel)));
-            return m_spec.channels == channels
-                       ? fmt::format("static_cast<unsigned>({})", bits)
-                       : fmt::format("({} < {} ? static_cast<unsigned>({}) : 0u)", c,
-                                     m_spec.channels, bits);
+            std::string known = "there"; // and not padding
+            if (m_spec.channels != channels)
+                known += fmt::format(" && {} < {}", c, m_spec.channels);
+            if (m_shape.tapColumns != kernel)
+                known += fmt::format(" && {} < {}", right, kernel);
+            return fmt::format("({} ? static_cast<unsigned>(({})->bits) : 0u)", known,
+                               m_spec.offset(m_spec.w, "k", c, down, right));
         };
-        out += fmt::format("            words[0] = {} | ({} << 16);\n", element(0), element(1));
+        out.load += fmt::format("            got[0] = {} |\n                     ({} << 16);\n",
+                                element(0), element(1));
     }
-    out +=
-        fmt::format("        unsigned* const to = reinterpret_cast<unsigned*>(weights + i / {} * "
-                    "{} + e);\n        {};\n    }}\n",
-                    k16 / 2 / words, m_shape.weightPitch(m_spec),
-                    words == 2 ? "storeShared8(to, words[0], words[1])" : "*to = words[0]");
-    const int64_t rowPairs = kernel * channels / 2;
-    return out +
-           fmt::format("    int* const offsets = reinterpret_cast<int*>(sharedMemory + {0});\n"
+    const std::string to = fmt::format("reinterpret_cast<unsigned*>(weights + i / {} * {} + e)",
+                                       perResult, m_shape.weightPitch(m_spec));
+    out.store = place + (out.width == 4 ? fmt::format("            storeShared16({}, got);\n", to)
+                         : out.width == 2
+                             ? fmt::format("            storeShared8({}, got[0], got[1]);\n", to)
+                             : fmt::format("            *{} = got[0];\n", to));
+    return stage(out);
+}
+
+/// Where each pair of K lies in the picture, from its place on.
+std::string FewChannelsEmitter::stageOffsets() const {
+    const int64_t rowPairs = m_spec.columns.kernel * m_shape.channels / 2;
+    return fmt::format("    int* const offsets = reinterpret_cast<int*>(sharedMemory + {0});\n"
                        "    for (int i = static_cast<int>(threadIdx.x); i < {1}; i += {2})\n"
                        "        offsets[i] = i < {3} ? i / {4} * {5} + i % {4} : 0;\n",
-                       m_shape.pictureBytes + m_shape.weightBytes, k16 / 2, m_threads,
-                       m_shape.pairs(m_spec), rowPairs,
+                       m_shape.pictureBytes + m_shape.weightBytes, m_shape.steps(m_spec) * 8,
+                       m_threads, m_shape.pairs(m_spec), rowPairs,
                        m_spec.rows.dilation * m_shape.picturePitch());
 }
 
 /// Threads over the results of the tile: channels fastest where they are neighbours in memory.
 std::string FewChannelsEmitter::eachResult(const std::string& body) const {
     const int64_t groups = m_shape.results / m_width, places = m_shape.outRows * m_shape.outColumns;
-    const bool channelsFirst = m_width > 1;
+    const bool channelsFirst = m_storeWidth > 1;
     std::string out = fmt::format(
         "    for (int i = static_cast<int>(threadIdx.x); i < {}; i += {}) {{\n"
         "        const int channel = i {} {} * {}, outPlace = i {} {};\n"
@@ -246,11 +327,13 @@ std::string FewChannelsEmitter::poolEnd() const {
     const SlidingWindow& pool = *m_spec.code->poolWindow;
     const KernelOperand& write = m_spec.writes[0];
     const std::string to = m_spec.offset(write, "n", "c", "outY", "outX");
+    if (m_shape.narrowCells && m_width == m_storeWidth && m_width > 1)
+        return fmt::format("        storeWords<{}, false>({}, best);\n", 2 * m_width, to);
     if (m_shape.narrowCells)
-        return m_width > 1
-                   ? fmt::format("        storeWords<{}, false>({}, best);\n", 2 * m_width, to)
-                   : fmt::format("        ({})->bits = static_cast<unsigned short>(best[0]);\n",
-                                 to);
+        return fmt::format("#pragma unroll\n        for (int v = 0; v < {}; ++v)\n"
+                           "            ({})->bits =\n                static_cast<unsigned "
+                           "short>(best[v / 2] >> (v % 2 * 16));\n",
+                           m_width, m_spec.offset(write, "n", "c + v", "outY", "outX"));
     std::string out;
     if (kind != PoolKind::Max) {
         std::string count;
@@ -295,12 +378,11 @@ KernelPart FewChannelsEmitter::emit() {
     if (m_shape.matrix)
         part.helpers.insert(part.helpers.end(), {"async", "mma"});
     part.threads = static_cast<uint32_t>(m_threads);
-    part.blocks = m_spec.images * tileRows() * tileColumns() * chunks();
+    part.blocks = m_shape.blocks * chunks();
     part.sharedBytes = static_cast<uint32_t>(m_shape.sharedBytes());
-    if (m_shape.matrix) // older units would spill for a third block, and have no memory for it
-        part.residentBlocks = m_spec.request->capability >= 80 ? 3 : 2;
+    part.residentBlocks = residentBlocks(m_spec, m_shape);
     part.comment = {fmt::format(
-        "{} by {} taps over {} channels: a block makes {} by {} results{} of "
+        "{} by {} taps over {} channels: a block makes tiles of {} by {} results{} of "
         "{} channels from {} by {} sums, by {}",
         m_spec.rows.kernel, m_spec.columns.kernel, m_spec.channels, m_shape.outRows,
         m_shape.outColumns, m_pooled ? " of a pool" : "", m_shape.results, m_shape.convRows,
@@ -309,17 +391,18 @@ KernelPart FewChannelsEmitter::emit() {
     part.functions = result.function().text;
     part.numeric = std::max(result.function().numeric,
                             m_shape.matrix ? NumericClass::Reassociated : NumericClass::Exact);
-    part.body = place() + stagePicture() + stageWeights() + "    __syncthreads();\n" +
-                fewChannelsProducts(m_spec, m_shape, result) + "    __syncthreads();\n";
-    if (m_pooled)
-        part.body += eachResult(pool());
-    else
-        part.body += eachResult(
-            fmt::format("        const {}* const from = cells + outPlace * {} + channel;\n",
-                        cellType(), m_shape.cellPitch()) +
-            result.hoisted("c", "        ") +
-            result.apply("from[v]", "n", "c", "outY", "outX", "        ") +
-            result.store("n", "c", "outY", "outX", "        "));
+    std::string results = m_pooled ? pool() : std::string();
+    if (!m_pooled)
+        results = fmt::format("        const {}* const from = cells + outPlace * {} + channel;\n",
+                              cellType(), m_shape.cellPitch()) +
+                  result.hoisted("c", "        ") +
+                  result.apply("from[v]", "n", "c", "outY", "outX", "        ") +
+                  result.store("n", "c", "outY", "outX", "        ");
+    // Behind the last barrier of a tile the cells are read, while the next one's picture comes.
+    part.body = memory() + stageWeights() +
+                eachTile(place() + stagePicture() + "    __syncthreads();\n" +
+                         fewChannelsProducts(m_spec, m_shape, result) + "    __syncthreads();\n" +
+                         eachResult(results));
     if (m_shape.packed)
         part.extra = {{fmt::format("const {}*", storageType(m_spec.w.dtype)),
                        "packed0",
@@ -340,7 +423,7 @@ EmitResult emitFewChannels(const char* name, const KernelRequest& request, bool 
     if (tiles.packed)
         needs.packed = {{spec.code->b.operand,
                          {0, 2, 3, 1},
-                         {spec.results, spec.rows.kernel, spec.columns.kernel, tiles.channels}}};
+                         {spec.results, spec.rows.kernel, tiles.tapColumns, tiles.channels}}};
     std::vector<KernelPart> parts;
     parts.push_back(FewChannelsEmitter(spec, tiles, pooled).emit());
     return finishInOrder(name, request, std::move(parts), std::move(needs));

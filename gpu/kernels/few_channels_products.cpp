@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace fuselage::gpu {
 
 namespace {
@@ -19,8 +21,11 @@ public:
     std::string plain() const;
 
 private:
+    std::string perChannel(const std::string& channel, const std::string& indent) const;
     std::string cells(const std::string& sum, const std::string& channel,
                       const std::string& indent) const;
+    std::string places() const;
+    std::string fetch() const;
     std::string steps() const;
 
     const ConvSpec& m_spec;
@@ -28,6 +33,18 @@ private:
     const ConvResult& m_result;
     bool m_pooled;
 };
+
+/// What the epilogue reads of channels `channel` of the block and following, wherever the place.
+std::string ProductText::perChannel(const std::string& channel, const std::string& indent) const {
+    if (!m_pooled)
+        return {};
+    const std::string c = "firstResult + " + channel;
+    const std::string skip =
+        m_spec.results % m_shape.results == 0
+            ? ""
+            : fmt::format("{0}if ({1} >= {2})\n{0}    continue;\n", indent, c, m_spec.results);
+    return skip + m_result.hoisted(c, indent);
+}
 
 /// Leaves the sums of `place`, channels `channel` of the block and following, in the tile; `sum` is
 /// an lvalue with [v].
@@ -45,12 +62,9 @@ std::string ProductText::cells(const std::string& sum, const std::string& channe
                     m_shape.convColumns, m_shape.convColumns);
     // What lies beyond the convolution's own result is never pooled, and its operands are not
     // there.
-    out += fmt::format(
-        "{}if (static_cast<unsigned>(y) < {}u && static_cast<unsigned>(x) < {}u{}) "
-        "{{\n",
-        indent, m_spec.rows.out, m_spec.columns.out,
-        m_spec.results % m_shape.results == 0 ? "" : fmt::format(" && {} < {}", c, m_spec.results));
-    out += m_result.hoisted(c, indent + "    ");
+    out +=
+        fmt::format("{}if (static_cast<unsigned>(y) < {}u && static_cast<unsigned>(x) < {}u) {{\n",
+                    indent, m_spec.rows.out, m_spec.columns.out);
     out += m_result.apply(sum, "n", c, "y", "x", indent + "    ");
     if (m_shape.narrowCells)
         out +=
@@ -65,25 +79,63 @@ std::string ProductText::cells(const std::string& sum, const std::string& channe
     return out + indent + "}\n";
 }
 
+/// Words of the picture where the taps of a warp's places begin. With fragments: of the two rows
+/// that this lane gives the address of, at the half of a step that it does; else of its four.
+std::string ProductText::places() const {
+    const int64_t count = m_shape.places(), columns = m_shape.convColumns;
+    const int64_t down = m_spec.rows.stride * m_shape.picturePitch();
+    const int64_t right = m_spec.columns.stride * m_shape.channels / 2;
+    return fmt::format("        int at[{0}];\n#pragma unroll\n"
+                       "        for (int i = 0; i < {0}; ++i) {{\n"
+                       "            const int place = first + i * {1};\n"
+                       "            at[i] = {2}(place < {3} ? place / {4} * {5} + place % {4} * "
+                       "{6} : 0);\n        }}\n",
+                       m_shape.fragments ? 2 : 4, m_shape.fragments ? "16 + own % 16" : "8 + g",
+                       m_shape.fragments ? "own / 16 * 4 + " : "", count, columns, down, right);
+}
+
+/// The picture's side of a step: a[2][4] of 16 places each.
+std::string ProductText::fetch() const {
+    if (m_shape.fragments) {
+        const int64_t perRow = m_shape.tapColumns * m_shape.channels / 16;
+        return fmt::format("                loadFragments(a[i], picture + at[i] + step / {0} * {1} "
+                           "+ step % {0} * 8);\n",
+                           perRow, m_spec.rows.dilation * m_shape.picturePitch());
+    }
+    return "                a[i][0] = picture[at[2 * i] + low];\n"
+           "                a[i][1] = picture[at[2 * i + 1] + low];\n"
+           "                a[i][2] = picture[at[2 * i] + high];\n"
+           "                a[i][3] = picture[at[2 * i + 1] + high];\n";
+}
+
 /// All steps of 16 elements of K = row, column, channel of a tap.
 std::string ProductText::steps() const {
-    const int64_t steps = m_shape.steps(m_spec), pairs = m_shape.pairs(m_spec);
+    const int64_t steps = m_shape.steps(m_spec), words = m_shape.channels / 2;
+    // Steps after which padding begins, and the words of the last one that are taps.
+    const int64_t period = m_shape.fragments ? m_shape.tapColumns * words / 8 : steps;
+    const int64_t taps =
+        (m_shape.fragments ? m_spec.columns.kernel * words : m_shape.pairs(m_spec)) -
+        (period - 1) * 8;
+    // All steps at once would keep more addresses than a third block leaves registers for.
+    const int64_t together = m_shape.fragments && steps > 4 ? std::max<int64_t>(period, 2) : steps;
     std::string out = fmt::format(
-        "#pragma unroll\n        for (int step = 0; step < {0}; ++step) {{\n"
-        "            const int low = offsets[step * 8 + t], high = offsets[step * 8 + t + 4];\n"
-        "            unsigned a[2][4];\n#pragma unroll\n            for (int i = 0; i < 2; ++i) "
-        "{{\n"
-        "                a[i][0] = picture[at[2 * i] + low];\n"
-        "                a[i][1] = picture[at[2 * i + 1] + low];\n"
-        "                a[i][2] = picture[at[2 * i] + high];\n"
-        "                a[i][3] = picture[at[2 * i + 1] + high];\n",
-        steps);
-    if (pairs % 8 != 0) // what lies beyond the last tap is zero, whatever the picture holds there
-        out += fmt::format("                if (step == {0} && t >= {1})\n"
-                           "                    a[i][0] = a[i][1] = 0;\n"
-                           "                if (step == {0} && t + 4 >= {1})\n"
+        "#pragma unroll {}\n        for (int step = 0; step < {}; ++step) {{\n", together, steps);
+    if (!m_shape.fragments)
+        out += "            const int low = offsets[step * 8 + t], high = offsets[step * 8 + t + "
+               "4];\n";
+    out += "            unsigned a[2][4];\n#pragma unroll\n"
+           "            for (int i = 0; i < 2; ++i) {\n" +
+           fetch();
+    // What lies beyond the last tap is zero, whatever the picture holds there.
+    const std::string last = fmt::format("step % {} == {}", period, period - 1);
+    if (taps < 4)
+        out += fmt::format("                if ({} && t >= {})\n"
+                           "                    a[i][0] = a[i][1] = 0;\n",
+                           last, taps);
+    if (taps < 8)
+        out += fmt::format("                if ({} && t + 4 >= {})\n"
                            "                    a[i][2] = a[i][3] = 0;\n",
-                           steps - 1, pairs % 8);
+                           last, taps);
     out += "            }\n";
     return out +
            fmt::format(
@@ -100,18 +152,13 @@ std::string ProductText::steps() const {
 }
 
 std::string ProductText::matrix() const {
-    const int64_t words = m_shape.channels / 2;
     std::string out = fmt::format(
         "    const int warp = static_cast<int>(threadIdx.x / 32u);\n"
         "    const int own = static_cast<int>(threadIdx.x % 32u), g = own / 4, t = own % 4;\n"
         "    const int row = own % 8 + own / 16 * 8, column = own / 8 % 2 * 8;\n"
-        "#pragma unroll 1\n    for (int first = warp * 32; first < {}; first += {}) {{\n"
-        "        int at[4];\n#pragma unroll\n        for (int i = 0; i < 4; ++i) {{\n"
-        "            const int place = first + i * 8 + g;\n"
-        "            at[i] = place < {} ? place / {} * {} + place % {} * {} : 0;\n        }}\n",
-        m_shape.places(), m_shape.warps * 32, m_shape.places(), m_shape.convColumns,
-        m_spec.rows.stride * m_shape.picturePitch(), m_shape.convColumns,
-        m_spec.columns.stride * words);
+        "#pragma unroll 1\n    for (int first = warp * 32; first < {}; first += {}) {{\n",
+        m_shape.places(), m_shape.warps * 32);
+    out += places();
     out += fmt::format("        float sums[2][{0}][4];\n#pragma unroll\n"
                        "        for (int i = 0; i < 2; ++i)\n#pragma unroll\n"
                        "            for (int j = 0; j < {0}; ++j)\n#pragma unroll\n"
@@ -119,13 +166,15 @@ std::string ProductText::matrix() const {
                        "                    sums[i][j][k] = 0.0f;\n",
                        m_shape.results / 8);
     out += steps();
-    out += fmt::format("#pragma unroll\n        for (int j = 0; j < {}; ++j)\n"
-                       "#pragma unroll\n            for (int i = 0; i < 4; ++i) {{\n"
+    out += fmt::format("#pragma unroll\n        for (int j = 0; j < {}; ++j) {{\n",
+                       m_shape.results / 8);
+    out += perChannel("j * 8 + 2 * t", "            ");
+    out += fmt::format("#pragma unroll\n            for (int i = 0; i < 4; ++i) {{\n"
                        "                const int place = first + i * 8 + g;\n"
                        "                if (place >= {})\n                    continue;\n",
-                       m_shape.results / 8, m_shape.places());
+                       m_shape.places());
     out += cells("sums[i / 2][j][i % 2 * 2 + v]", "j * 8 + 2 * t", "                ");
-    return out + "            }\n    }\n";
+    return out + "            }\n        }\n    }\n";
 }
 
 std::string ProductText::plain() const {
@@ -159,6 +208,7 @@ std::string ProductText::plain() const {
         m_shape.channels * m_spec.rows.kernel, m_spec.rows.kernel, m_shape.inRows * pitch,
         m_spec.rows.dilation * pitch, m_spec.columns.kernel, type, m_shape.results,
         m_spec.columns.dilation);
+    out += perChannel("channel", "        ");
     out += fmt::format("#pragma unroll\n        for (int i = 0; i < 2; ++i) {{\n"
                        "            const int place = task / {} * 64 + i * 32 + own;\n"
                        "            if (place >= {})\n                continue;\n",

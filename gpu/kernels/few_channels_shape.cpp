@@ -23,23 +23,45 @@ int64_t roundUp(int64_t x, int64_t to) {
     return (x + to - 1) / to * to;
 }
 
-/// Whether the tensor cores take the operands, and how many channels they see.
-bool chooseMatrix(const ConvSpec& spec, FewChannelsShape& shape) {
+/// Whether the tensor cores take the operands.
+bool takesMatrix(const ConvSpec& spec) {
     const KernelRequest& request = *spec.request;
     const uint32_t needed = spec.x.dtype == DType::BFloat16 ? 80 : 75;
     if (!narrow(spec.x.dtype) || spec.w.dtype != spec.x.dtype || request.strict ||
         request.allowed < NumericClass::Reassociated || spec.columns.dilation != 1 ||
         (request.capability != 0 && request.capability < needed))
         return false;
-    shape.channels = spec.channels <= 2 ? 2 : 4;
     return true;
+}
+
+/// Whether a place's taps begin at a multiple of 16 bytes wherever it is, and padding the rows of
+/// taps for that costs few steps.
+void chooseFragments(const ConvSpec& spec, FewChannelsShape& shape) {
+    const int64_t words = shape.channels / 2, row = spec.columns.kernel * words;
+    shape.tapColumns = spec.columns.kernel;
+    const int64_t asTheyAre = shape.steps(spec), padded = spec.rows.kernel * ((row + 7) / 8);
+    shape.fragments = spec.columns.stride * words % 4 == 0 && 8 * padded <= 9 * asTheyAre;
+    if (shape.fragments)
+        shape.tapColumns = roundUp(row, 8) / words;
 }
 
 /// Words of a row of the picture such that the 32 words of a fragment lie in 32 banks, also where
 /// its places go on in the next row of sums and its pairs in the next row of taps; else the fewest.
+/// Where rows must begin at multiples of 16 bytes: such that the fewest of them share banks.
 int64_t pairPitch(const ConvSpec& spec, const FewChannelsShape& shape) {
     const int64_t words = shape.channels / 2, least = shape.inColumns * words;
     const int64_t line = shape.convColumns * spec.columns.stride * words;
+    if (shape.fragments) {
+        auto shared = [&](int64_t pitch) { // of the 8 units of 16 bytes that lie in all banks
+            const int64_t shift = ((spec.rows.stride * pitch - line) / 4 % 8 + 8) % 8;
+            return std::min(shift, 8 - shift);
+        };
+        int64_t best = roundUp(least, 4);
+        for (int64_t pitch = best; pitch < least + 32; pitch += 4)
+            if (shared(pitch) < shared(best))
+                best = pitch;
+        return best;
+    }
     const int64_t taps = spec.columns.kernel * words;
     for (int64_t pitch = least; pitch < least + 32; ++pitch)
         if ((spec.rows.stride * pitch - line) % 32 == 0 &&
@@ -61,13 +83,13 @@ void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
     const ConvAxis &rows = spec.rows, &columns = spec.columns;
     shape.inRows = (shape.convRows - 1) * rows.stride + (rows.kernel - 1) * rows.dilation + 1;
     shape.inColumns =
-        (shape.convColumns - 1) * columns.stride + (columns.kernel - 1) * columns.dilation + 1;
+        (shape.convColumns - 1) * columns.stride + (shape.tapColumns - 1) * columns.dilation + 1;
     const int64_t size = static_cast<int64_t>(sizeOf(spec.code->accumulate));
     if (shape.matrix) {
         shape.pairPitch = pairPitch(spec, shape);
         shape.pictureBytes = roundUp(shape.inRows * shape.picturePitch() * 4, 16);
         shape.weightBytes = shape.results * shape.weightPitch(spec) * 2;
-        shape.offsetBytes = roundUp(shape.steps(spec) * 8 * 4, 16);
+        shape.offsetBytes = shape.fragments ? 0 : roundUp(shape.steps(spec) * 8 * 4, 16);
         // Warps that share the pairs of 16 places evenly.
         const int64_t tiles = (shape.places() + 31) / 32;
         shape.warps = 8;
@@ -85,6 +107,18 @@ void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
         roundUp(shape.places() * shape.cellPitch() * (shape.narrowCells ? 2 : size), 16);
 }
 
+/// As many blocks as the device holds at a time, so that each stages its weights once.
+void countBlocks(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
+    const Extents& out = pooled ? spec.code->poolSpace : spec.code->space;
+    const int64_t tiles = spec.images * roundUp(out[2], shape.outRows) / shape.outRows *
+                          (roundUp(out[3], shape.outColumns) / shape.outColumns);
+    const int64_t parts = roundUp(spec.results, shape.results) / shape.results;
+    const DeviceProfile* profile = spec.request->profile;
+    const int64_t units = profile ? static_cast<int64_t>(profile->units) : 0;
+    const int64_t most = units * residentBlocks(spec, shape) / parts;
+    shape.blocks = most > 0 ? std::min(tiles, most) : tiles;
+}
+
 } // namespace
 
 int64_t FewChannelsShape::picturePitch() const {
@@ -93,6 +127,11 @@ int64_t FewChannelsShape::picturePitch() const {
 
 int64_t FewChannelsShape::cellPitch() const {
     return narrowCells ? results + 8 : results + 1;
+}
+
+uint32_t residentBlocks(const ConvSpec& spec, const FewChannelsShape& shape) {
+    // Older units would spill for a third block, and have no memory for it.
+    return shape.matrix && spec.request->capability >= 80 ? 3 : 2;
 }
 
 int epilogueWidth(const FewChannelsShape& shape) {
@@ -109,7 +148,12 @@ std::variant<FewChannelsShape, Reason> fewChannelsShape(const ConvSpec& spec, bo
         return refusal("dtype", "sums of double are not supported");
     FewChannelsShape shape;
     shape.channels = spec.channels;
-    shape.matrix = chooseMatrix(spec, shape);
+    shape.tapColumns = spec.columns.kernel;
+    shape.matrix = takesMatrix(spec);
+    if (shape.matrix) {
+        shape.channels = spec.channels <= 2 ? 2 : 4;
+        chooseFragments(spec, shape);
+    }
     const bool constant = spec.request->constant(code.b.operand) != nullptr;
     shape.packed = shape.matrix && constant;
     shape.narrowCells = pooled && code.poolKind == PoolKind::Max && narrow(spec.writes[0].dtype);
@@ -129,15 +173,19 @@ std::variant<FewChannelsShape, Reason> fewChannelsShape(const ConvSpec& spec, bo
         sizeTile(spec, shape, pooled);
         return shape.sharedBytes() <= limit;
     };
-    // Every block stages the picture anew, so results come before the size of the tile.
+    auto counted = [&] {
+        countBlocks(spec, shape, pooled);
+        return shape;
+    };
+    // Every part of the results stages the picture anew, so they come before the size of the tile.
     for (int64_t results = most; results >= step;
          results = results > step ? results / 2 / step * step : 0)
         for (int64_t rows : {8, 4})
             if (fits(results, rows, 8))
-                return shape;
+                return counted();
     for (int64_t rows : {4, 2, 1})
         if (fits(step, rows, 4))
-            return shape;
+            return counted();
     return refusal("smem", fmt::format("a tile takes {} bytes of shared memory, {} are there",
                                        shape.sharedBytes(), limit));
 }

@@ -152,6 +152,7 @@ What is not good, and why it stays:
 - `depthwise_7x7_half_last_to_first`: a thread's 8 results are half of a sector; its neighbours are other
   channels. Staging of weights meets twice in a bank, once a block.
 - `depthwise_7x7_half_last` and the stem read the borders of patches and tiles again, from caches.
+- `stem_pool_half_last`: of the eight places of a fragment two meet in a bank where they go on in the next row.
 - `resize_nearest_half_first`: every result reads its entry of the tables, which stay in the first cache.
 - `attention_tiled`, `float_*` and transposes of narrow elements move an element a lane: coalesced, but
   more instructions than bytes need. `attention_tensor` takes what is stored in 16 bits.
@@ -231,13 +232,13 @@ TEST(Traffic, tilesMoveWideAndMeetInNoBank) {
 /// Most of what may be touched and waited for, over the least; see the page's words.
 struct Budget {
     const char* name;
-    double readSpread = 1, writeSpread = 1, sharedReads = 1, sharedWrites = 1;
+    double readSpread = 1, writeSpread = 1, sharedReads = 1, sharedWrites = 1, matrixReads = 1;
 };
 
 constexpr Budget budgets[] = {{"depthwise_7x7_half_last", 1, 1, 1, 1.9},
                               {"depthwise_7x7_half_first", 1.2, 1.2, 1, 1.5},
                               {"depthwise_7x7_half_last_to_first", 1, 2, 1, 1.9},
-                              {"stem_pool_half_last", 1.15, 1, 1.06, 1.2},
+                              {"stem_pool_half_last", 1.25, 1, 1, 1.05, 1.15},
                               {"max_pool_half_last"},
                               {"global_pool_half_last"},
                               {"transpose_float"},
@@ -264,7 +265,8 @@ TEST(Traffic, windowsAndMovesStayInTheirBudgets) {
             const SharedCounts &loads = one.counts.sharedReads, &stores = one.counts.sharedWrites;
             EXPECT_LE(over(loads.wavefronts, loads.ideal), budget.sharedReads + 0.005);
             EXPECT_LE(over(stores.wavefronts, stores.ideal), budget.sharedWrites + 0.005);
-            EXPECT_EQ(one.counts.matrixReads.wavefronts, one.counts.matrixReads.ideal);
+            const SharedCounts& fragments = one.counts.matrixReads;
+            EXPECT_LE(over(fragments.wavefronts, fragments.ideal), budget.matrixReads + 0.005);
         }
         EXPECT_GT(seen, 0U);
     }
