@@ -51,6 +51,8 @@ private:
     bool scaleBy(Cursor& at, const Node& node);
     bool takeOperand(Cursor& at, const Node& node);
     bool selectMask(Cursor& at, const Node& node);
+    DType scoreType(const Node& node) const;
+    bool addFunction(TapeBuilder& tape, Scalar result);
     bool applyFunction(Cursor& at, const Node& node);
     bool takeSink(Cursor& at, const Node& node);
     bool fromFirstMatMul(ValueId id) const;

@@ -97,9 +97,13 @@ bool AttentionLowering::takeOperand(Cursor& at, const Node& node) {
     if (fromFirstMatMul(other))
         return fail(notAttention(fmt::format("{} takes scores twice", describe(node)),
                                  "leave it out of the match"));
-    if (adds && m_out.scale != 1)
-        return fail(notAttention(fmt::format("what {} adds is scaled after it", describe(node)),
-                                 "scale before the mask is added"));
+    // What is added is scaled too.
+    if (adds && m_out.scale != 1) {
+        TapeBuilder tape;
+        const Scalar sum = tape.input(scoreType(node));
+        if (!addFunction(tape, sum))
+            return false;
+    }
     return addReading(at, node, other, adds ? ScoreStep::Kind::Add : ScoreStep::Kind::Multiply) &&
            goOn(at, node, score);
 }
@@ -120,10 +124,30 @@ bool AttentionLowering::selectMask(Cursor& at, const Node& node) {
     return goOn(at, node, score);
 }
 
+DType AttentionLowering::scoreType(const Node& node) const {
+    return m_body.dtype(node.outputs[0]) == DType::Float64 ? DType::Float64 : DType::Float32;
+}
+
+/// A step that computes `result`, then what was met right behind it: constant factors, a function.
+bool AttentionLowering::addFunction(TapeBuilder& tape, Scalar result) {
+    if (m_out.scale != 1)
+        result = result * std::exchange(m_out.scale, 1);
+    std::vector<ScoreStep>& steps = m_out.steps; // the last to be applied is first
+    if (!steps.empty() && steps.back().kind == ScoreStep::Kind::Apply) {
+        result = tape.append(steps.back().function, {result}).front();
+        steps.pop_back();
+    }
+    if (tape.full())
+        return fail(notAttention("the function of the scores is too long", "match less of it"));
+    ScoreStep& step = steps.emplace_back();
+    step.kind = ScoreStep::Kind::Apply;
+    step.function = tape.finish({result});
+    return true;
+}
+
 /// A function of one score, by the operator's own tape; what stands behind it is applied with it.
 bool AttentionLowering::applyFunction(Cursor& at, const Node& node) {
-    const DType type =
-        m_body.dtype(node.outputs[0]) == DType::Float64 ? DType::Float64 : DType::Float32;
+    const DType type = scoreType(node);
     TapeBuilder tape;
     const Scalar score = tape.input(type);
     std::vector<Scalar> inputs;
@@ -143,20 +167,7 @@ bool AttentionLowering::applyFunction(Cursor& at, const Node& node) {
     if (!next.valid() || !own || own->type(own->outputs[0]) != type)
         return fail(notAttention(fmt::format("{} is no function of the scores", describe(node)),
                                  "leave it out of the match"));
-    Scalar result = tape.append(*own, inputs).front();
-    if (m_out.scale != 1)
-        result = result * std::exchange(m_out.scale, 1);
-    std::vector<ScoreStep>& steps = m_out.steps; // the last to be applied is first
-    if (!steps.empty() && steps.back().kind == ScoreStep::Kind::Apply) {
-        result = tape.append(steps.back().function, {result}).front();
-        steps.pop_back();
-    }
-    if (tape.full())
-        return fail(notAttention("the function of the scores is too long", "match less of it"));
-    ScoreStep& step = steps.emplace_back();
-    step.kind = ScoreStep::Kind::Apply;
-    step.function = tape.finish({result});
-    return goOn(at, node, next);
+    return addFunction(tape, tape.append(*own, inputs).front()) && goOn(at, node, next);
 }
 
 bool AttentionLowering::walkOneScore(Cursor& at, const Node& node) {

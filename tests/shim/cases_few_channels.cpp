@@ -68,9 +68,9 @@ std::vector<Case> fewChannelsCases() {
         stem({"float16", "1,3,18,18", "16,3,3,3", "16", "1,16,9,9", three, maxPool}), "stem_pool");
     special.special = true; // a weight times the zeros around the picture is no zero when infinite
     special.finiteRest = true;
-    Case& beside = add(
-        "pool_special_fragments",
-        stem({"float16", "1,3,21,25", "16,3,7,7", "16", "1,16,6,7", seven, maxPool}), "stem_pool");
+    Case& beside = add("pool_special_fragments",
+                       stem({"float16", "1,3,21,25", "16,3,7,7", "16", "1,16,6,7", seven, maxPool}),
+                       "stem_pool");
     beside.special = true; // taps that pad a row meet what lies beside it
     beside.finiteRest = true;
     Case& few = add("pool_half_few_blocks",
@@ -81,11 +81,12 @@ std::vector<Case> fewChannelsCases() {
     add("pool_float_few_blocks",
         stem({"float", "2,3,37,41", "12,3,7,7", "12", "2,12,10,11", seven, maxPool}), "stem_pool")
         .units = 1;
-    add("direct_half_few_blocks",
-        stem({"float16", "3,3,36,48", "40,3,4,4", "40", "3,40,9,12",
-              "kernel_shape=[4,4], strides=[4,4]", ""}),
-        "conv_direct")
-        .units = 1;
+    Case& patches = add("direct_half_few_blocks",
+                        stem({"float16", "3,3,36,48", "32,3,4,4", "32", "3,32,9,12",
+                              "kernel_shape=[4,4], strides=[4,4]", ""}),
+                        "conv_direct");
+    patches.placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+    patches.units = 1;
     Case& large =
         add("resnet",
             stem({"float16", "32,3,224,224", "64,3,7,7", "64", "32,64,56,56", seven, maxPool}),

@@ -230,13 +230,20 @@ TEST(LowerAttention, WindowMaskIsAddedUnderAnotherShape) {
     EXPECT_NE(text(program).find("in4[0, d1, 0, d3, d4]"), std::string::npos);
 }
 
-TEST(LowerAttention, ScalingAnAddedMaskIsRefused) {
-    Reason reason = refusalOf(
-        "(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v, float[4,4] m) => (float[3,4,6] y) "
-        "{ c = Constant<value_float=0.5>()  s = MatMul(q, k)  a = Add(s, m)  b = Mul(a, c) "
-        "p = Softmax(b)  y = MatMul(p, v) }");
-    EXPECT_EQ(reason.code, "kind");
-    EXPECT_NE(reason.message.find("scaled"), std::string::npos);
+TEST(LowerAttention, AMaskThatIsScaledBehindItsSumIsAFunctionOfTheSum) {
+    KernelProgram program = expectLowers(
+        "(float[3,4,5] q, float[3,5,4] k, float[3,4,6] v, float[4,4] m, float[4] n) => "
+        "(float[3,4,6] y) { c = Constant<value_float=0.5>()  t = Constant<value_float=30.0>() "
+        "s = MatMul(q, k)  a = Add(s, m)  b = Mul(a, c)  d = Div(b, t)  e = Tanh(d)  f = Mul(e, t) "
+        "g = Add(f, n)  h = Mul(g, c)  p = Softmax(h)  y = MatMul(p, v) }",
+        "Attention");
+    const auto& attention = std::get<Attention>(program.code);
+    using Kind = ScoreStep::Kind;
+    std::vector<Kind> kinds;
+    for (const ScoreStep& step : attention.steps)
+        kinds.push_back(step.kind);
+    EXPECT_EQ(kinds, (std::vector<Kind>{Kind::Add, Kind::Apply, Kind::Add, Kind::Apply}));
+    EXPECT_EQ(attention.scale, 1);
 }
 
 TEST(LowerAttention, WorkThatIsNoFunctionOfOneScoreIsRefused) {
