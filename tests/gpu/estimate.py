@@ -2,7 +2,7 @@
 """Prints the page of tests/gpu/estimate from the reports in a folder.
 
 usage: estimate.py FOLDER DEVICE. A kernel's time is the model's: what its bytes, products and instructions
-take, as far as they overlap. Nothing in the page was measured.
+take, as far as they overlap. Beside it stands what the device took on its day, where measured/DEVICE.tsv says.
 """
 import collections
 import datetime
@@ -23,6 +23,19 @@ ROWS = [  # file, title
     ("depthwise.fixed", "depthwise 7x7 + bias, 32x96x56x56"),
     ("stem.fixed", "convolution 7x7 + BN + relu + pool, 32x3x224x224"),
 ]
+
+
+def measured():
+    """{row: microseconds of all its kernels}, fused."""
+    out = collections.Counter()
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "measured", device + ".tsv")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                fields = line.rstrip("\n").split("\t")
+                if len(fields) == 7 and fields[1] == "fused" and not line.startswith("#"):
+                    out[fields[0]] += int(fields[4]) * float(fields[5])
+    return out
 
 
 def megabytes(number):
@@ -68,7 +81,7 @@ def row(name, title):
         with open(path, encoding="utf-8") as file:
             out, limits, kinds, widest = figures(json.load(file))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        return [title, f"not planned: {type(error).__name__}: {error}"] + [""] * 7
+        return [title, f"not planned: {type(error).__name__}: {error}"] + [""] * 8
     parts = ", ".join(f"{limit} {us:.0f}" for limit, us in limits.most_common())
     steps = ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())
     registers = f"{widest[0]} ({widest[1]})" if widest[0] else "not compiled"
@@ -76,24 +89,26 @@ def row(name, title):
         registers += f", spills {out['spilled']} bytes"
     return [title, out["launches"], megabytes(out["logical"] + out["passed"]), megabytes(out["l2"]),
             megabytes(out["dram"]), f"{out['flops'] / 1e9:.1f}", registers, f"{out['us']:.0f}",
-            f"{parts}; {steps}"]
+            f"{taken[name]:.0f}" if name in taken else "-", f"{parts}; {steps}"]
 
 
+taken = measured()
 lines = [row(*each) for each in ROWS]
 print(f"""# What the table's rows should take, without a device
 
-Made by `tests/gpu/estimate BUILD {device}` on {datetime.date.today().isoformat()}, for a device of the profile `{device}`. **Nothing here was
-measured**, and a prediction is no forecast: it has the profile's peaks, and neither what share of them a kernel reaches nor how long its
+Made by `tests/gpu/estimate BUILD {device}` on {datetime.date.today().isoformat()}, for a device of the profile `{device}`. **But for one column nothing here
+was measured**, and a prediction is no forecast: it has the profile's peaks, and neither what share of them a kernel reaches nor how long its
 first load takes. So a device takes longer, small kernels most.
 
 - launches: kernels of one run, what a kernel launches twice counted twice, what is computed while preparing not at all.
 - MB logical: what each kernel reads and writes, each byte once, exact; with parts of sums that blocks pass on. L2, DRAM: as predicted.
 - registers: of the kernel that takes the most of a thread, as NVRTC compiled each step's preferred kernel.
-- us: the sum of the kernels' predicted times. The last column says which limit the kernels of those microseconds meet
+- us: the sum of the kernels' predicted times; measured: of those that a device ran on the day that `RESULTS.md` names, which may be
+  others, and libraries' among them. The last column says which limit the kernels of those microseconds meet
   (`dram` and `l2` bytes, `matrix` products, `issue` of instructions, `launch`), then how many steps of each program there are.
 """)
-print("| row, fp16 | launches | MB logical | MB L2 | MB DRAM | GFLOP | registers | us | made of |")
-print("|---|--:|--:|--:|--:|--:|---|--:|---|")
+print("| row, fp16 | launches | MB logical | MB L2 | MB DRAM | GFLOP | registers | us | measured | made of |")
+print("|---|--:|--:|--:|--:|--:|---|--:|--:|---|")
 for cells in lines:
     print("| " + " | ".join(str(cell) for cell in cells) + " |")
 if any(str(cells[1]).startswith("not planned") for cells in lines):
