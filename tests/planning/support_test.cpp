@@ -232,17 +232,21 @@ TEST_F(Support, AttentionNeedsSm80) {
 }
 
 TEST_F(Support, AttentionWithAMaskThatIsAddedIsOneGraph) {
-    for (const char* mask : {"half[8,1,1,128] m", "half[8,1,128,128] m"}) {
-        SCOPED_TRACE(mask);
-        expect("(half[8,12,128,64] q, half[8,12,128,64] k, half[8,12,128,64] v, " +
-                   std::string(mask) +
-                   ") => (half[8,12,128,64] y) { kt = Transpose<perm=[0,1,3,2]>(k) "
-                   "s = MatMul(q, kt) a = Add(s, m) p = Softmax<axis=-1>(a) y = MatMul(p, v) }",
-               {}, false,
-               {{"sm_90", "float16", true, 0},
-                {"sm_90", "bfloat16", true, 0},
-                {"sm_80", "float16", true, 0},
-                {"sm_75", "float16", false, 0}});
+    const auto masked = [](const std::string& mask) {
+        return "(half[8,12,128,64] q, half[8,12,128,64] k, half[8,12,128,64] v, " + mask +
+               " m) => (half[8,12,128,64] y) { kt = Transpose<perm=[0,1,3,2]>(k) "
+               "s = MatMul(q, kt) a = Add(s, m) p = Softmax<axis=-1>(a) y = MatMul(p, v) }";
+    };
+    expect(masked("half[8,1,128,128]"), {}, false,
+           {{"sm_90", "float16", true, 0},
+            {"sm_90", "bfloat16", true, 0},
+            {"sm_80", "float16", true, 0},
+            {"sm_75", "float16", false, 0}});
+    // cuDNN plans these as well, and reads them wrongly: they are not offered to it.
+    for (const char* repeated : {"half[8,1,1,128]", "half[8,1,128,1]"}) {
+        SCOPED_TRACE(repeated);
+        expect(masked(repeated), {}, false,
+               {{"sm_90", "float16", false, 0}, {"sm_80", "bfloat16", false, 0}});
     }
 }
 
