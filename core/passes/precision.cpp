@@ -6,6 +6,7 @@
 
 #include "core/graph/bodies.h"
 #include "core/graph/captures.h"
+#include "core/graph/float_spans.h"
 #include "core/ops/op_table.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision_range_internal.h"
@@ -222,8 +223,7 @@ ValueId PrecisionPass::narrowConstant(ValueId id) {
     std::span<const float> from = source.constant->as<float>();
     std::span<uint16_t> to = out->as<uint16_t>();
     const bool half = m_storage == DType::Float16;
-    for (size_t i = 0; i < to.size(); ++i)
-        to[i] = half ? floatToHalf(from[i]) : floatToBfloat16(from[i]);
+    (half ? floatsToHalves : floatsToBfloats16)(from, to);
     if (m_constants.of(id).isMaskFill) {
         const auto lowest = static_cast<float>(-largestOf(m_storage));
         for (size_t i = 0; i < to.size(); ++i)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/graph/float_spans.h"
 #include "core/ops/op_table.h"
 #include "core/passes/precision_constants_internal.h"
 
@@ -44,15 +45,12 @@ const ConstantRange& ConstantRanges::of(ValueId constant) {
     ConstantRange& out = found->second;
     if (!isNew)
         return out;
-    for (float element : m_graph.value(constant).constant->as<float>()) {
-        if (!std::isfinite(element))
-            continue;
-        if (std::fabs(element) > std::fabs(out.extreme))
-            out.extreme = element;
-        out.highest = std::max<double>(out.highest, element);
-        if (element != 0)
-            out.leastMagnitude = std::min<double>(out.leastMagnitude, std::fabs(element));
-    }
+    const FloatRange range = rangeOf(m_graph.value(constant).constant->as<float>());
+    out.highest = range.highest;
+    out.leastMagnitude = range.leastMagnitude;
+    if (range.lowest <= range.highest) // else none is finite
+        out.extreme =
+            std::fabs(range.lowest) > std::fabs(range.highest) ? range.lowest : range.highest;
     out.outside = std::isinf(roundTo(m_storage, out.extreme));
     out.isMaskFill = out.outside && isMaskFill(constant);
     return out;
