@@ -60,7 +60,8 @@ struct DeviceProfile {
     double filterGain = 1; ///< speed of 3x3 convolutions of stride 1 over that of their FLOPs
     /// Speed of products of 8-bit integers over that of float32; 0: they run on lanes.
     double integerGain = 0;
-    double launchSeconds = 0; ///< per node of a captured graph
+    double launchSeconds = 0;  ///< per node of a captured graph
+    double productSeconds = 0; ///< of a GPU's product beside its work: its first and last tile
     double sharedBytesPerUnit = 0, registersPerUnit = 0, threadsPerUnit = 0;
     double linkBandwidth = 2.5e10; ///< between the host's memory and the device's, one way
     double linkSeconds = 1e-5;     ///< to wait for the device, and to start it again

@@ -39,6 +39,30 @@ double productCalls(const KernelProgram& program, const DeviceProfile& profile) 
     return 2 * static_cast<double>(elementCount(code->batch).value_or(0));
 }
 
+int64_t productOf(const Extents& extents, size_t begin, size_t end) {
+    int64_t out = 1;
+    for (size_t d = begin; d < end; ++d)
+        out *= extents[d];
+    return out;
+}
+
+/// How many products fill stages of tiles before they multiply: of few rows the weights, or the
+/// keys and values, are a stream.
+double tiledProducts(const KernelProgram& program) {
+    constexpr int64_t fewRows = 16;
+    if (const auto* code = std::get_if<Attention>(&program.code))
+        return code->l < fewRows ? 0 : 2;
+    const auto* code = std::get_if<Contraction>(&program.code);
+    if (!code)
+        return 0;
+    const int64_t columns =
+        code->kind == Contraction::Kind::MatMul
+            ? productOf(code->space, code->batchDims + code->mDims, code->space.size())
+            : code->space[1];
+    const int64_t rows = elementCount(code->space).value_or(0) / std::max<int64_t>(1, columns);
+    return rows < fewRows ? 0 : 1;
+}
+
 /// Whether a device multiplies the 8-bit integers of a program faster than lane by lane.
 bool multipliesIntegers(const KernelProgram& program, const DeviceProfile& profile) {
     const auto* code = std::get_if<Contraction>(&program.code);
@@ -63,13 +87,6 @@ double matrixPeak(const KernelProgram& program, const DeviceProfile& profile, bo
     default:
         return tf32 ? profile.tf32MatrixFlops : profile.fp32Flops;
     }
-}
-
-int64_t productOf(const Extents& extents, size_t begin, size_t end) {
-    int64_t out = 1;
-    for (size_t d = begin; d < end; ++d)
-        out *= extents[d];
-    return out;
 }
 
 /// Tiles of a contraction's result, or of an attention's rows.
@@ -109,6 +126,22 @@ double integerLoss(const KernelProgram& program, const Contraction& code) {
            (code.groups > 1 ? integerProducts.groups : 1);
 }
 
+/// How much longer a convolution takes than a matrix product of its size: its inner loop runs over
+/// the channels of a tap, or over those of a row of taps where windows neither overlap nor leave
+/// gaps.
+double convolutionLoss(const KernelProgram& program, const Contraction& code,
+                       const DeviceProfile& profile) {
+    const SlidingWindow& window = code.window;
+    auto run = static_cast<double>(program.inputs[code.b.operand].extents[1]);
+    if (profile.kind == DeviceKind::Gpu) {
+        if (elementCount(window.kernel).value_or(1) == 1)
+            return 1; // a matrix product by another name
+        if (window.kernel.back() == window.strides.back())
+            run *= static_cast<double>(window.kernel.back());
+    }
+    return (1 + profile.fewChannels / run) / profile.convolutionShare;
+}
+
 /// How much longer a product takes than its FLOPs say: results in whole vectors, and operands of a
 /// convolution that are too short for its inner loop.
 double shapeLoss(const KernelProgram& program, const DeviceProfile& profile) {
@@ -122,11 +155,7 @@ double shapeLoss(const KernelProgram& program, const DeviceProfile& profile) {
     double out = std::ceil(columns / profile.vectorLanes) * profile.vectorLanes / columns;
     if (multipliesIntegers(program, profile) && profile.kind == DeviceKind::Cpu)
         return out * integerLoss(program, *code);
-    if (!matMul)
-        out *= (1 + profile.fewChannels /
-                        static_cast<double>(program.inputs[code->b.operand].extents[1])) /
-               profile.convolutionShare;
-    return out;
+    return matMul ? out : out * convolutionLoss(program, *code, profile);
 }
 
 /// Convolutions that minimal filtering (Winograd) computes with fewer products.
@@ -169,26 +198,46 @@ ProductSeconds filteredSeconds(const KernelProgram& program, const Contraction& 
             profile.coreBytes > 0 ? missed(traffic.l2) / (profile.l2Bandwidth * share) : 0};
 }
 
-/// Seconds on the tensor cores: smaller tiles fill more units and use each less well.
+/// Seconds of a product that takes `ideal` at the peak, in the best of a few tiles: small ones fill
+/// more units and use each less well. A GPU may also split the terms, whose partial sums are then
+/// passed on.
+double tiledSeconds(const KernelProgram& program, double ideal, const DeviceProfile& profile,
+                    double units) {
+    struct TileChoice {
+        double extent, share; ///< of what large tiles reach
+    };
+    constexpr std::array choices{TileChoice{128, 1}, TileChoice{64, 2.0 / 3}, TileChoice{32, 0.4}};
+    constexpr double secondsOfSplit = 1.5e-6; // sums passed through the last cache, and waited for
+    constexpr double leastTerms = 128;        // that a block takes as long as fewer
+    constexpr int64_t mostSplits = 16;
+    constexpr double worstWave = 8; // of a processor, whose cores share tiles
+    const bool isGpu = profile.kind == DeviceKind::Gpu;
+    const auto* code = isGpu ? std::get_if<Contraction>(&program.code) : nullptr;
+    const double terms = code ? depthOf(program, *code) : 1;
+    double best = std::numeric_limits<double>::infinity();
+    for (const TileChoice& choice : choices) {
+        const double tiles = std::max(1.0, tilesOf(program, choice.extent));
+        for (int64_t splits = 1; splits <= (code ? mostSplits : 1); splits *= 2) {
+            const double blocks = tiles * static_cast<double>(splits);
+            const double wave = std::ceil(blocks / units) * units / blocks;
+            const double longer = static_cast<double>(splits) * std::min(1.0, leastTerms / terms);
+            const double taken = ideal * (isGpu ? wave : std::min(wave, worstWave)) *
+                                 std::max(1.0, longer) / (choice.share * profile.matrixEfficiency);
+            best = std::min(best, taken + (splits > 1 ? secondsOfSplit : 0));
+        }
+    }
+    return best;
+}
+
+/// Seconds on the tensor cores.
 ProductSeconds matrixSeconds(const KernelProgram& program, const LaidWork& laid,
                              const Traffic& traffic, double peak, const DeviceProfile& profile,
                              double units) {
     const Work& work = laid.work;
     if (work.matrixFlops == 0 || (!work.matrix && !multipliesIntegers(program, profile)))
         return {};
-    struct TileChoice {
-        double extent, share; ///< of what large tiles reach
-    };
-    constexpr std::array choices{TileChoice{128, 1}, TileChoice{64, 2.0 / 3}, TileChoice{32, 0.4}};
     const double ideal = static_cast<double>(work.matrixFlops) * shapeLoss(program, profile) / peak;
-    double best = std::numeric_limits<double>::infinity();
-    for (const TileChoice& choice : choices) {
-        const double tiles = std::max(1.0, tilesOf(program, choice.extent));
-        const double wave = std::ceil(tiles / units) * units / tiles;
-        // Splitting the reduced dims keeps units busy that have no tile of their own.
-        best =
-            std::min(best, ideal * std::min(wave, 8.0) / (choice.share * profile.matrixEfficiency));
-    }
+    const double best = tiledSeconds(program, ideal, profile, units);
     const ProductSeconds direct{best, 0, 0};
     const Contraction* filter = laid.channelsTogether ? smallFilter(program, profile) : nullptr;
     if (!filter)
@@ -215,8 +264,10 @@ double laneProductPrice(const KernelProgram& program, const Work& work,
            (sumsIntegers(program, profile) ? integerProducts.depthwise : 1);
 }
 
-double callSecondsOf(const KernelProgram& program, const DeviceProfile& profile) {
-    return productCalls(program, profile) * secondsOfCall;
+double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, double units) {
+    if (profile.kind == DeviceKind::Cpu)
+        return productCalls(program, profile) * secondsOfCall / units;
+    return tiledProducts(program) * profile.productSeconds;
 }
 
 } // namespace fuselage

@@ -24,7 +24,8 @@ ProductSeconds productSeconds(const KernelProgram& program, const LaidWork& laid
 double laneProductPrice(const KernelProgram& program, const Work& work,
                         const DeviceProfile& profile);
 
-/// Of calls of a processor's library, which an attention makes for each of its matrices.
-double callSecondsOf(const KernelProgram& program, const DeviceProfile& profile);
+/// What a product takes beside its work, on so many units: a processor's calls of its library for
+/// each matrix of an attention, on a GPU until its first tile is there and its last one written.
+double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, double units);
 
 } // namespace fuselage

@@ -39,6 +39,7 @@ constexpr std::array figures{
     Figure{"filter_gain", &DeviceProfile::filterGain, true},
     Figure{"integer_gain", &DeviceProfile::integerGain, true},
     Figure{"launch_seconds", &DeviceProfile::launchSeconds},
+    Figure{"product_seconds", &DeviceProfile::productSeconds, true},
     Figure{"shared_bytes_per_unit", &DeviceProfile::sharedBytesPerUnit},
     Figure{"registers_per_unit", &DeviceProfile::registersPerUnit},
     Figure{"threads_per_unit", &DeviceProfile::threadsPerUnit},

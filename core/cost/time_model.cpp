@@ -215,7 +215,7 @@ TimeEstimate timeOn(double units, const KernelProgram& program, const LaidWork& 
     const double share = units / profile.units;
     TimeEstimate out;
     out.launch = profile.launchSeconds + (units > 1 ? profile.forkSeconds : 0) +
-                 callSecondsOf(program, profile) / units;
+                 fixedSeconds(program, profile, units);
     const bool isGpu = profile.kind == DeviceKind::Gpu;
     const KernelResources needs = isGpu ? predictResources(program, profile) : KernelResources{};
     const double spilled = isGpu ? spilledBytes(program, needs) : 0;

@@ -8,6 +8,8 @@ import collections
 import datetime
 import json
 import os
+import re
+import statistics
 import sys
 
 folder, device = sys.argv[1], sys.argv[2]
@@ -26,16 +28,20 @@ ROWS = [  # file, title
 
 
 def measured():
-    """{row: microseconds of all its kernels}, fused."""
-    out = collections.Counter()
+    """{(row, side): {step: (tactic, how many steps of its kind, microseconds of one)}}."""
+    out = collections.defaultdict(dict)
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "measured", device + ".tsv")
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             for line in file:
                 fields = line.rstrip("\n").split("\t")
-                if len(fields) == 7 and fields[1] == "fused" and not line.startswith("#"):
-                    out[fields[0]] += int(fields[4]) * float(fields[5])
+                if len(fields) == 7 and not line.startswith("#"):
+                    out[fields[0], fields[1]][fields[2]] = (fields[3], int(fields[4]), float(fields[5]))
     return out
+
+
+def total(steps):
+    return sum(count * us for _, count, us in steps.values())
 
 
 def megabytes(number):
@@ -75,11 +81,14 @@ def figures(report):
     return out, limits, kinds, widest
 
 
+def report_of(name):
+    with open(os.path.join(folder, name + ".json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
 def row(name, title):
-    path = os.path.join(folder, name + ".json")
     try:
-        with open(path, encoding="utf-8") as file:
-            out, limits, kinds, widest = figures(json.load(file))
+        out, limits, kinds, widest = figures(report_of(name))
     except (OSError, ValueError, KeyError, TypeError) as error:
         return [title, f"not planned: {type(error).__name__}: {error}"] + [""] * 8
     parts = ", ".join(f"{limit} {us:.0f}" for limit, us in limits.most_common())
@@ -89,16 +98,40 @@ def row(name, title):
         registers += f", spills {out['spilled']} bytes"
     return [title, out["launches"], megabytes(out["logical"] + out["passed"]), megabytes(out["l2"]),
             megabytes(out["dram"]), f"{out['flops'] / 1e9:.1f}", registers, f"{out['us']:.0f}",
-            f"{taken[name]:.0f}" if name in taken else "-", f"{parts}; {steps}"]
+            f"{total(taken[name, 'fused']):.0f}" if (name, "fused") in taken else "-", f"{parts}; {steps}"]
+
+
+def errors():
+    """{kind of tactic: [(measured / predicted, microseconds)]}, one for each kernel on either side."""
+    out = collections.defaultdict(list)
+    for name, _ in ROWS:
+        try:
+            report = report_of(name)
+        except (OSError, ValueError):
+            continue
+        for side, kernels in (("fused", "kernels"), ("unfused", "kernels_before")):
+            for timing in report["timings"][kernels]:
+                tactic, count, us = taken[name, side].get(timing["name"], ("", 0, 0))
+                if count and known(timing["predicted_us"]):
+                    kind = re.match(r"[a-z_]*[a-z]", tactic).group(0)
+                    out[kind] += [(us / timing["predicted_us"], us)] * count
+    return out
+
+
+def error_cells(ratios):
+    ordered = sorted(ratio for ratio, _ in ratios)
+    off = sorted(max(ratio, 1 / ratio) for ratio in ordered)
+    return [len(ordered), f"{sum(us for _, us in ratios):.0f}", f"{statistics.median(ordered):.2f}",
+            f"{ordered[len(ordered) // 10]:.2f} to {ordered[len(ordered) * 9 // 10]:.2f}", f"{statistics.median(off):.2f}"]
 
 
 taken = measured()
 lines = [row(*each) for each in ROWS]
 print(f"""# What the table's rows should take, without a device
 
-Made by `tests/gpu/estimate BUILD {device}` on {datetime.date.today().isoformat()}, for a device of the profile `{device}`. **But for one column nothing here
-was measured**, and a prediction is no forecast: it has the profile's peaks, and neither what share of them a kernel reaches nor how long its
-first load takes. So a device takes longer, small kernels most.
+Made by `tests/gpu/estimate BUILD {device}` on {datetime.date.today().isoformat()}, for a device of the profile `{device}`. **But for what is said
+to be measured nothing here was**, and a prediction is no forecast: it has the profile's peaks, what share of them the kernels of a few networks
+reach, and what one product waits for.
 
 - launches: kernels of one run, what a kernel launches twice counted twice, what is computed while preparing not at all.
 - MB logical: what each kernel reads and writes, each byte once, exact; with parts of sums that blocks pass on. L2, DRAM: as predicted.
@@ -111,5 +144,20 @@ print("| row, fp16 | launches | MB logical | MB L2 | MB DRAM | GFLOP | registers
 print("|---|--:|--:|--:|--:|--:|---|--:|--:|---|")
 for cells in lines:
     print("| " + " | ".join(str(cell) for cell in cells) + " |")
+by_kind = errors()
+if by_kind:
+    print(f"""
+## How far the model is from what was measured
+
+Every kernel of both sides, fused and unfused, of the rows above that a device ran (`measured/{device}.tsv`), beside what the model says today
+of the step that it computes: measured / predicted, the middle, and what eight of ten lie between. *Off by* is the middle of how many times one
+is the other. The figures of the profile were set with these kernels in view, so this says how well the model's form fits, not how well it
+will do on others.
+
+| kind of kernel | kernels | measured us | measured / predicted | 8 of 10 | off by |
+|---|--:|--:|--:|--:|--:|""")
+    for kind, ratios in sorted(by_kind.items(), key=lambda item: -sum(us for _, us in item[1])):
+        print("| " + " | ".join(str(cell) for cell in [kind] + error_cells(ratios)) + " |")
+    print("| " + " | ".join(str(cell) for cell in ["all"] + error_cells(sum(by_kind.values(), []))) + " |")
 if any(str(cells[1]).startswith("not planned") for cells in lines):
     sys.exit(1)

@@ -4,9 +4,11 @@
 #include "core/cost/profile_internal.h"
 #include "core/cost/time_model.h"
 #include "core/cost/touched_set.h"
+#include "cost_support.h"
 #include "kernel_support.h"
 
 using namespace fuselage;
+using namespace fuselage::testing_cost;
 using namespace fuselage::testing_kernel;
 
 namespace {
@@ -14,16 +16,6 @@ namespace {
 const char* const convBiasRelu =
     "(float[1,64,56,56] x, float[64,64,3,3] w, float[64] b) => (float[1,64,56,56] y) "
     "{ c = Conv<pads=[1,1,1,1]>(x, w, b)  y = Relu(c) }";
-
-DeviceProfile h200() {
-    auto profile = deviceProfile("h200");
-    EXPECT_TRUE(profile) << (profile ? "" : profile.error().text());
-    return *profile;
-}
-
-TimeEstimate timeOf(const KernelProgram& program, const DeviceProfile& profile) {
-    return predictTime(program, predictTraffic(program, profile, {}), profile);
-}
 
 std::vector<TimeEstimate> partsOf(const std::vector<std::string>& bodies,
                                   const DeviceProfile& profile) {
@@ -159,45 +151,6 @@ TEST(PredictTime, BiasGeluInHalfIsBoundByInstructionsOnAnH200) {
     EXPECT_LT(estimate.seconds, 0.45e-3);
     EXPECT_LE(estimate.low, estimate.seconds);
     EXPECT_GE(estimate.high, estimate.seconds);
-}
-
-TEST(PredictTime, LargeSquareGemmIsNearItsMeasuredRate) {
-    KernelProgram program = programOf(bodyFrom("(float16[8192,8192] x, float16[8192,8192] w) => "
-                                               "(float16[8192,8192] y) { y = MatMul(x, w) }"));
-    TimeEstimate estimate = timeOf(program, h200());
-    EXPECT_EQ(estimate.limiter, "matrix");
-    const double rate = 2.0 * 8192 * 8192 * 8192 / estimate.seconds;
-    EXPECT_NEAR(rate, 720e12, 60e12);
-}
-
-TEST(PredictTime, ParametersInFloat32LeaveAHalfConvolutionOnTheUnitsOfHalves) {
-    const std::string head = "(float16[32,512,7,7] x, float16[512,512,3,3] w";
-    const std::string conv = "c = Conv<pads=[1,1,1,1]>(x, w) ";
-    const TimeEstimate bare =
-        timeOf(programOf(bodyFrom(head + ") => (float16[32,512,7,7] c) { " + conv + "}")), h200());
-    const TimeEstimate fused = timeOf(
-        programOf(bodyFrom(head + ", float[512,1,1] b) => (float16[32,512,7,7] y) { " + conv +
-                           "d = Cast<to=1>(c) e = Add(d, b) r = Relu(e) y = Cast<to=10>(r) }")),
-        h200());
-    EXPECT_EQ(fused.matrix, bare.matrix);
-    EXPECT_LT(fused.seconds, 1.1 * bare.seconds);
-}
-
-TEST(PredictTime, Tf32IsFasterThanFloat32LanesAndChangesNothingElse) {
-    auto both = [](const std::string& body) {
-        const KernelProgram program = programOf(bodyFrom(body));
-        const Traffic traffic = predictTraffic(program, h200(), {});
-        auto predicted = [&](bool tf32) {
-            return predictTime(program, workOf(program), traffic, h200(), tf32).matrix;
-        };
-        return std::pair(predicted(false), predicted(true));
-    };
-    const auto [lanes, tf32] =
-        both("(float[512,512] x, float[512,512] w) => (float[512,512] y) { y = MatMul(x, w) }");
-    EXPECT_NEAR(lanes / tf32, h200().tf32MatrixFlops / h200().fp32Flops, 1e-9);
-    const auto [half, same] = both("(float16[512,512] x, float16[512,512] w) => "
-                                   "(float16[512,512] y) { y = MatMul(x, w) }");
-    EXPECT_EQ(half, same);
 }
 
 TEST(PredictTime, SmallProgramsAreBoundByTheirLaunch) {

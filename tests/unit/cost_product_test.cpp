@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the time model says of products: peaks, tiles, splits, shapes of convolutions.
+#include "cost_support.h"
+#include "kernel_support.h"
+
+#include <fmt/format.h>
+
+using namespace fuselage;
+using namespace fuselage::testing_cost;
+using namespace fuselage::testing_kernel;
+
+TEST(ProductTime, LargeSquareGemmIsNearItsMeasuredRate) {
+    KernelProgram program = programOf(bodyFrom("(float16[8192,8192] x, float16[8192,8192] w) => "
+                                               "(float16[8192,8192] y) { y = MatMul(x, w) }"));
+    TimeEstimate estimate = timeOf(program, h200());
+    EXPECT_EQ(estimate.limiter, "matrix");
+    const double rate = 2.0 * 8192 * 8192 * 8192 / estimate.seconds;
+    EXPECT_NEAR(rate, 720e12, 60e12);
+}
+
+TEST(ProductTime, ParametersInFloat32LeaveAHalfConvolutionOnTheUnitsOfHalves) {
+    const std::string head = "(float16[32,512,7,7] x, float16[512,512,3,3] w";
+    const std::string conv = "c = Conv<pads=[1,1,1,1]>(x, w) ";
+    const TimeEstimate bare =
+        timeOf(programOf(bodyFrom(head + ") => (float16[32,512,7,7] c) { " + conv + "}")), h200());
+    const TimeEstimate fused = timeOf(
+        programOf(bodyFrom(head + ", float[512,1,1] b) => (float16[32,512,7,7] y) { " + conv +
+                           "d = Cast<to=1>(c) e = Add(d, b) r = Relu(e) y = Cast<to=10>(r) }")),
+        h200());
+    EXPECT_EQ(fused.matrix, bare.matrix);
+    EXPECT_LT(fused.seconds, 1.1 * bare.seconds);
+}
+
+TEST(ProductTime, Tf32IsFasterThanFloat32LanesAndChangesNothingElse) {
+    auto both = [](const std::string& body) {
+        const KernelProgram program = programOf(bodyFrom(body));
+        const Traffic traffic = predictTraffic(program, h200(), {});
+        auto predicted = [&](bool tf32) {
+            return predictTime(program, workOf(program), traffic, h200(), tf32).matrix;
+        };
+        return std::pair(predicted(false), predicted(true));
+    };
+    // So few terms that nobody splits them.
+    const auto [lanes, tf32] =
+        both("(float[512,128] x, float[128,512] w) => (float[512,512] y) { y = MatMul(x, w) }");
+    EXPECT_NEAR(lanes / tf32, h200().tf32MatrixFlops / h200().fp32Flops, 1e-9);
+    const auto [half, same] = both("(float16[512,512] x, float16[512,512] w) => "
+                                   "(float16[512,512] y) { y = MatMul(x, w) }");
+    EXPECT_EQ(half, same);
+}
+
+TEST(ProductTime, MoreTermsAreNeverFaster) {
+    for (const char* type : {"float", "float16"})
+        for (int64_t columns : {16, 128, 512, 3000}) {
+            double last = 0;
+            for (int64_t terms = 32; terms <= 4096; terms += terms < 600 ? 1 : 97) {
+                const std::string body = fmt::format(
+                    "({0}[128,{1}] x, {0}[{1},{2}] w) => ({0}[128,{2}] y) {{ y = MatMul(x, w) }}",
+                    type, terms, columns);
+                const double seconds = timeOf(programOf(bodyFrom(body)), h200()).seconds;
+                ASSERT_GE(seconds, last) << type << " " << terms << " " << columns;
+                last = seconds;
+            }
+        }
+}
+
+TEST(ProductTime, OneOfFewRowsIsAStreamOfItsWeights) {
+    auto launch = [](int64_t rows) {
+        return timeOf(programOf(bodyFrom(fmt::format(
+                          "(float16[{0},256] x, float16[256,256] w) => (float16[{0},256] y) "
+                          "{{ y = MatMul(x, w) }}",
+                          rows))),
+                      h200())
+            .launch;
+    };
+    EXPECT_EQ(launch(1), h200().launchSeconds);
+    EXPECT_EQ(launch(16), h200().launchSeconds + h200().productSeconds);
+}
+
+TEST(ProductTime, AConvolutionOfOneTapIsAMatrixProduct) {
+    const double conv =
+        timeOf(programOf(bodyFrom("(float16[8,512,28,28] x, float16[256,512,1,1] w) => "
+                                  "(float16[8,256,28,28] y) { y = Conv(x, w) }")),
+               h200())
+            .matrix;
+    const double product = timeOf(programOf(bodyFrom("(float16[6272,512] x, float16[512,256] w) => "
+                                                     "(float16[6272,256] y) { y = MatMul(x, w) }")),
+                                  h200())
+                               .matrix;
+    EXPECT_NEAR(conv / product, 1, 0.01);
+}
+
+TEST(ProductTime, PatchesReadRowsOfTaps) {
+    auto matrix = [](int extent, int stride) {
+        const std::string body =
+            fmt::format("(float16[8,3,{0},{0}] x, float16[64,3,8,8] w) => (float16[8,64,29,29] y) "
+                        "{{ y = Conv<strides=[{1},{1}]>(x, w) }}",
+                        extent, stride);
+        return timeOf(programOf(bodyFrom(body)), h200()).matrix;
+    };
+    const double overlapping = matrix(64, 2), patches = matrix(232, 8); // results alike
+    const double few = h200().fewChannels;
+    EXPECT_NEAR(overlapping / patches, (1 + few / 3) / (1 + few / 24), 1e-6);
+}
