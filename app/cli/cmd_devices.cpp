@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuselage devices [NAME]: the device profiles, or one in full.
+// fuselage devices [NAME]: the device profiles, or one as a file that --device reads.
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
@@ -34,11 +34,8 @@ int show(const std::string& name) {
     auto profile = deviceProfile(name);
     if (!profile)
         return reportError(profile.error());
-    std::string out = fmt::format("{} ({}, {}): {}\n", profile->title, profile->name, profile->arch,
-                                  profile->origin);
-    for (const auto& [field, source] : profile->sources)
-        out += fmt::format("  {:<24} {}\n", field, source);
-    printOut(out);
+    printOut(fmt::format("# {} ({}): {}\n", profile->title, profile->name, profile->origin) +
+             text(*profile));
     return ExitOk;
 }
 
@@ -46,7 +43,10 @@ int show(const std::string& name) {
 
 Action addDevices(CLI::App& app) {
     auto name = std::make_shared<std::string>();
-    app.add_option("name", *name, "one profile, with where each figure comes from");
+    app.add_option(
+        "name", *name,
+        "one profile as a file: every figure, and where it comes from; a start for one of "
+        "your own (`devices h200 > mine.toml`, then `--device mine.toml`)");
     return [name] { return name->empty() ? list() : show(*name); };
 }
 

@@ -109,7 +109,7 @@ constexpr Row rows[] = {
      "  fuselage zoo resnet50 -o resnet50.onnx"},
     {"devices", "the device profiles that predictions can use", addDevices,
      "  fuselage devices\n"
-     "  fuselage devices h200     one profile, with where each figure comes from"},
+     "  fuselage devices h200 > mine.toml     a profile to edit; then --device mine.toml"},
     {"calibrate", "measure this device into a profile that predictions can use", addCalibrate,
      "  fuselage calibrate               what `cpu` means on this machine from then on\n"
      "  fuselage calibrate -o one.toml --threads 1\n"

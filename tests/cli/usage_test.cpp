@@ -38,6 +38,18 @@ TEST_F(CliUsage, EachCommandTeachesItselfByExamples) {
     }
 }
 
+TEST_F(CliUsage, AProfileIsShownAsAFileThatIsReadAgain) {
+    const ProcessResult shown = run({"devices", "h200"});
+    EXPECT_EQ(shown.exitCode, ExitOk);
+    EXPECT_TRUE(has(shown.output, "launch_seconds = { value = 1.06e-06, source = \"measured"))
+        << shown.output;
+    folder.write("mine.toml", shown.output);
+    const ProcessResult again = run({"devices", "mine.toml"});
+    EXPECT_EQ(again.exitCode, ExitOk);
+    auto figures = [](const std::string& text) { return text.substr(text.find('\n')); };
+    EXPECT_EQ(figures(again.output), figures(shown.output));
+}
+
 TEST_F(CliUsage, WrongCommandLinesExitWithTwo) {
     expectRefused({}, ExitUsage, {"subcommand"});
     expectRefused({"fusee"}, ExitUsage, {"fusee"});
