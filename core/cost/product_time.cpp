@@ -55,11 +55,8 @@ double tiledProducts(const KernelProgram& program) {
     const auto* code = std::get_if<Contraction>(&program.code);
     if (!code)
         return 0;
-    const int64_t columns =
-        code->kind == Contraction::Kind::MatMul
-            ? productOf(code->space, code->batchDims + code->mDims, code->space.size())
-            : code->space[1];
-    const int64_t rows = elementCount(code->space).value_or(0) / std::max<int64_t>(1, columns);
+    const int64_t columns = std::max<int64_t>(1, columnsOf(*code) * code->groups);
+    const int64_t rows = elementCount(code->space).value_or(0) / columns;
     return rows < fewRows ? 0 : 1;
 }
 
@@ -148,10 +145,8 @@ double shapeLoss(const KernelProgram& program, const DeviceProfile& profile) {
     const auto* code = std::get_if<Contraction>(&program.code);
     if (!code || code->kind == Contraction::Kind::ConvTranspose)
         return 1;
-    const size_t m = code->batchDims + code->mDims;
     const bool matMul = code->kind == Contraction::Kind::MatMul;
-    const auto columns = static_cast<double>(std::max<int64_t>(
-        1, matMul ? productOf(code->space, m, code->space.size()) : code->space[1] / code->groups));
+    const auto columns = static_cast<double>(std::max<int64_t>(1, columnsOf(*code)));
     double out = std::ceil(columns / profile.vectorLanes) * profile.vectorLanes / columns;
     if (multipliesIntegers(program, profile) && profile.kind == DeviceKind::Cpu)
         return out * integerLoss(program, *code);
@@ -254,6 +249,12 @@ ProductSeconds productSeconds(const KernelProgram& program, const LaidWork& laid
                               double units) {
     const double peak = matrixPeak(program, profile, tf32) * (units / profile.units);
     return matrixSeconds(program, laid, traffic, peak, profile, units);
+}
+
+int64_t columnsOf(const Contraction& code) {
+    return code.kind == Contraction::Kind::MatMul
+               ? productOf(code.space, code.batchDims + code.mDims, code.space.size())
+               : code.space[1] / code.groups;
 }
 
 double laneProductPrice(const KernelProgram& program, const Work& work,

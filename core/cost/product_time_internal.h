@@ -19,6 +19,9 @@ ProductSeconds productSeconds(const KernelProgram& program, const LaidWork& laid
                               const Traffic& traffic, const DeviceProfile& profile, bool tf32,
                               double units);
 
+/// Results of one row of a product, by group.
+int64_t columnsOf(const Contraction& code);
+
 /// Lane instructions of a multiply-add that runs on lanes; 0: the device multiplies in a better
 /// way.
 double laneProductPrice(const KernelProgram& program, const Work& work,

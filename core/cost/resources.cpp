@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/resources.h"
 
+#include "core/cost/product_time_internal.h"
 #include "core/kernel/product_element.h"
 
 #include <algorithm>
@@ -64,13 +65,6 @@ bool readsBeyond(const Access& read, size_t outerDims) {
 bool callsFunctions(const Tape& tape) {
     return std::any_of(tape.code.begin(), tape.code.end(),
                        [](const TapeInstruction& at) { return rowOf(at.op).cost.expensive(); });
-}
-
-int64_t product(const Extents& extents, size_t begin, size_t end) {
-    int64_t out = 1;
-    for (size_t d = begin; d < end; ++d)
-        out *= extents[d];
-    return out;
 }
 
 int64_t lengthOf(const Tape& tape) {
@@ -137,9 +131,7 @@ struct Predictor {
 
     void operator()(const Contraction& code) {
         const bool isConvolution = code.kind != Contraction::Kind::MatMul;
-        const size_t m = code.batchDims + code.mDims;
-        const int64_t columns =
-            isConvolution ? code.space[1] / code.groups : product(code.space, m, code.space.size());
+        const int64_t columns = columnsOf(code);
         const int64_t all = elementCount(code.space).value_or(0);
         auto tiles = [&](int64_t rows, int64_t along) {
             const int64_t lines = all / std::max<int64_t>(1, columns);
