@@ -8,11 +8,6 @@ namespace fuselage::gpu {
 ConvResult::ConvResult(const ConvSpec& spec, int width, const std::string& name)
     : m_spec(spec), m_width(width), m_function(spec.epilogue(name)) {}
 
-bool ConvResult::perChannel(const KernelOperand& read) const {
-    return m_spec.stride(read, 0) == 0 && m_spec.stride(read, 2) == 0 &&
-           m_spec.stride(read, 3) == 0;
-}
-
 bool ConvResult::wideStores() const {
     for (const KernelOperand& write : m_spec.writes)
         if (!m_spec.vectors(write, m_width))
@@ -31,8 +26,8 @@ std::string ConvResult::lanes(const KernelOperand& read, const std::string& to,
                                  m_spec.offset(read, n, c, y, x), to);
     std::string channel = c + " + v";
     if (!whole) // the last ones are not there, and not stored
-        channel = fmt::format("({0} < {1} ? {0} : {2})", channel, m_spec.results,
-                              m_spec.results - 1);
+        channel =
+            fmt::format("({0} < {1} ? {0} : {2})", channel, m_spec.results, m_spec.results - 1);
     return out + fmt::format("#pragma unroll\n{0}for (int v = 0; v < {1}; ++v)\n"
                              "{0}    {2}[v] = load({3});\n",
                              indent, m_width, to, m_spec.offset(read, n, channel, y, x));
@@ -41,7 +36,7 @@ std::string ConvResult::lanes(const KernelOperand& read, const std::string& to,
 std::string ConvResult::hoisted(const std::string& c, const std::string& indent) const {
     std::string out;
     for (uint16_t input : m_function.used)
-        if (input > 0 && perChannel(m_spec.reads[input - 1U]))
+        if (input > 0 && m_spec.perChannel(m_spec.reads[input - 1U]))
             out += lanes(m_spec.reads[input - 1U], fmt::format("e{}", input), "0", c, "0", "0",
                          indent);
     return out;
@@ -54,7 +49,7 @@ std::string ConvResult::apply(const std::string& accumulator, const std::string&
     std::vector<std::string> inputs(m_spec.reads.size() + 1), results;
     for (uint16_t input : m_function.used) {
         inputs[input] = input == 0 ? accumulator : fmt::format("e{}[v]", input);
-        if (input > 0 && !perChannel(m_spec.reads[input - 1U]))
+        if (input > 0 && !m_spec.perChannel(m_spec.reads[input - 1U]))
             out += lanes(m_spec.reads[input - 1U], fmt::format("e{}", input), n, c, y, x, indent);
     }
     for (size_t w = 0; w < m_function.outputs.size(); ++w) {

@@ -30,7 +30,6 @@ public:
     bool wideStores() const;
 
 private:
-    bool perChannel(const KernelOperand& read) const;
     std::string lanes(const KernelOperand& read, const std::string& to, const std::string& n,
                       const std::string& c, const std::string& y, const std::string& x,
                       const std::string& indent) const;

@@ -118,6 +118,22 @@ bool ConvSpec::rowVectors(const KernelOperand& operand, int64_t count) const {
     return movesTogether(*this, operand, 3, count);
 }
 
+bool ConvSpec::perChannel(const KernelOperand& read) const {
+    return stride(read, 0) == 0 && stride(read, 2) == 0 && stride(read, 3) == 0;
+}
+
+bool ConvSpec::epiloguePerChannel() const {
+    return std::all_of(reads.begin(), reads.end(),
+                       [&](const KernelOperand& read) { return perChannel(read); });
+}
+
+bool ConvSpec::takesTensorCores() const {
+    const uint32_t needed = x.dtype == DType::BFloat16 ? 80 : 75;
+    return isFloat(x.dtype) && sizeOf(x.dtype) == 2 && w.dtype == x.dtype && !request->strict &&
+           request->allowed >= NumericClass::Reassociated &&
+           (request->capability == 0 || request->capability >= needed);
+}
+
 TapeFunction ConvSpec::epilogue(const std::string& name) const {
     TapeStyle style{request->strict, storesNarrow(*request, writes), {}, {}};
     for (const KernelOperand& write : writes)

@@ -36,6 +36,16 @@ struct ConvSpec {
     /// 16 bytes.
     bool rowVectors(const KernelOperand& operand, int64_t count) const;
 
+    /// Whether an operand of the epilogue has one number a channel.
+    bool perChannel(const KernelOperand& read) const;
+
+    /// Whether all that the epilogue reads is so: it may be computed for places that are not there.
+    bool epiloguePerChannel() const;
+
+    /// Whether the tensor cores take both operands as they are stored: 16-bit floats, and sums in
+    /// another order are allowed.
+    bool takesTensorCores() const;
+
     /// The epilogue's function; accumulator and reads as registers.
     TapeFunction epilogue(const std::string& name) const;
     const char* accumulator() const { return registerType(code->accumulate); }

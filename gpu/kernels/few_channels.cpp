@@ -54,6 +54,7 @@ private:
     std::string stagePairs() const;
     std::string stageOffsets() const;
     std::string eachResult(const std::string& body) const;
+    bool repeatsBorder() const;
     std::string pool() const;
     std::string poolStart() const;
     std::string poolTap() const;
@@ -151,43 +152,64 @@ std::string FewChannelsEmitter::stage(const Staged& what) const {
         what.store);
 }
 
-/// The piece of the picture that the tile's taps reach, zero outside of it.
+/// The piece of the picture that the tile's taps reach, zero outside of it. A thread keeps its
+/// column and goes down the rows, so that what it reads lies whole steps apart.
 std::string FewChannelsEmitter::stagePicture() const {
     const ConvAxis &rows = m_spec.rows, &columns = m_spec.columns;
-    Staged out{m_shape.inRows * m_shape.inColumns,
-               m_shape.matrix ? "unsigned" : m_spec.accumulator(),
-               m_shape.matrix ? m_shape.channels / 2 : m_shape.channels, "", ""};
-    const std::string place =
-        fmt::format("            const int row = i / {0}, column = i % {0};\n", m_shape.inColumns);
-    out.load = place +
-               fmt::format("            const int y = convRow * {} - {} + row, x = convColumn * {} "
-                           "- {} + column;\n"
-                           "            const bool inside = static_cast<unsigned>(y) < {}u && "
-                           "static_cast<unsigned>(x) < {}u;\n",
-                           rows.stride, rows.pad, columns.stride, columns.pad, rows.in, columns.in);
-    out.store = place;
+    const int64_t across = std::min(m_shape.inColumns, m_threads), lines = m_threads / across;
+    const int64_t trips = (m_shape.inRows + lines - 1) / lines;
+    const int64_t rounds = (trips + loadsAtOnce - 1) / loadsAtOnce;
+    const int64_t atOnce = (trips + rounds - 1) / rounds;
+    const int64_t width = m_shape.matrix ? m_shape.channels / 2 : m_shape.channels;
     auto at = [&](int64_t c) { return m_spec.offset(m_spec.x, "n", std::to_string(c), "y", "x"); };
-    if (!m_shape.matrix) {
-        for (int64_t c = 0; c < m_spec.channels; ++c) {
-            out.load += fmt::format("            got[{}] = inside ? load({}) : 0;\n", c, at(c));
-            out.store += fmt::format("            picture[({} + row) * {} + column] = got[{}];\n",
-                                     c * m_shape.inRows, m_shape.picturePitch(), c);
-        }
-        return stage(out);
-    }
-    auto channel = [&](int64_t c) {
-        return c < m_spec.channels
-                   ? fmt::format("(inside ? static_cast<unsigned>(({})->bits) : 0u)", at(c))
-                   : std::string("0u");
-    };
-    for (int64_t word = 0; word < out.width; ++word)
-        out.load += fmt::format("            got[{}] = {} |\n                     ({} << 16);\n",
+    std::string load, store;
+    if (m_shape.matrix) {
+        auto channel = [&](int64_t c) {
+            return c < m_spec.channels
+                       ? fmt::format("(inside ? static_cast<unsigned>(({})->bits) : 0u)", at(c))
+                       : std::string("0u");
+        };
+        for (int64_t word = 0; word < width; ++word)
+            load += fmt::format("                words[step][{}] = {} |\n"
+                                "                                 ({} << 16);\n",
                                 word, channel(2 * word), channel(2 * word + 1));
-    const std::string to =
-        fmt::format("picture + row * {} + column * {}", m_shape.picturePitch(), out.width);
-    out.store += out.width == 2 ? fmt::format("            storeShared8({}, got[0], got[1]);\n", to)
-                                : fmt::format("            *({}) = got[0];\n", to);
-    return stage(out);
+        const std::string to =
+            fmt::format("picture + row * {} + column * {}", m_shape.picturePitch(), width);
+        store = width == 2 ? fmt::format("storeShared8({}, words[step][0], words[step][1]);\n", to)
+                           : fmt::format("*({}) = words[step][0];\n", to);
+        store = "                " + store;
+    } else {
+        for (int64_t c = 0; c < m_spec.channels; ++c) {
+            load +=
+                fmt::format("                words[step][{}] = inside ? load({}) : 0;\n", c, at(c));
+            store += fmt::format("                picture[({} + row) * {} + column] = "
+                                 "words[step][{}];\n",
+                                 c * m_shape.inRows, m_shape.picturePitch(), c);
+        }
+    }
+    return fmt::format(
+               "    const int line = static_cast<int>(threadIdx.x / {0}u);\n#pragma unroll 1\n"
+               "    for (int column = line < {1} ? static_cast<int>(threadIdx.x % {0}u) : {2};\n"
+               "         column < {2}; column += {0}) {{\n"
+               "        const int x = convColumn * {3} - {4} + column;\n"
+               "        const bool within = static_cast<unsigned>(x) < {5}u;\n"
+               "#pragma unroll 1\n        for (int first = line; first < {6}; first += {7}) {{\n"
+               "            {8} words[{9}][{10}];\n#pragma unroll\n"
+               "            for (int step = 0; step < {9}; ++step) {{\n",
+               across, lines, m_shape.inColumns, columns.stride, columns.pad, columns.in,
+               m_shape.inRows, atOnce * lines, m_shape.matrix ? "unsigned" : m_spec.accumulator(),
+               atOnce, width) +
+           fmt::format(
+               "                const int row = first + step * {0};\n"
+               "                const int y = convRow * {1} - {2} + row;\n"
+               "                const bool inside =\n"
+               "                    within && row < {3} && static_cast<unsigned>(y) < {4}u;\n"
+               "{5}            }}\n#pragma unroll\n"
+               "            for (int step = 0; step < {6}; ++step) {{\n"
+               "                const int row = first + step * {0};\n"
+               "                if (row >= {3})\n                    continue;\n"
+               "{7}            }}\n        }}\n    }}\n",
+               lines, rows.stride, rows.pad, m_shape.inRows, rows.in, load, atOnce, store);
 }
 
 std::string FewChannelsEmitter::stageWeights() const {
@@ -354,20 +376,47 @@ std::string FewChannelsEmitter::poolEnd() const {
                               : fmt::format("        store({}, z0[0]);\n", to));
 }
 
+/// Whether a tap beyond the border may be taken for the nearest one within: of a maximum, whose
+/// windows all reach into the picture without gaps.
+bool FewChannelsEmitter::repeatsBorder() const {
+    const SlidingWindow& pool = *m_spec.code->poolWindow;
+    bool out = m_spec.code->poolKind == PoolKind::Max;
+    for (size_t d = 0; d < 2; ++d) {
+        const int64_t extent = d == 0 ? m_spec.rows.out : m_spec.columns.out;
+        const int64_t last = (m_spec.code->poolSpace[d + 2] - 1) * pool.strides[d];
+        out = out && pool.dilations[d] == 1 && pool.padsBegin[d] < pool.kernel[d] &&
+              last - pool.padsBegin[d] < extent;
+    }
+    return out;
+}
+
 std::string FewChannelsEmitter::pool() const {
     const SlidingWindow& pool = *m_spec.code->poolWindow;
+    const bool repeats = repeatsBorder();
     std::string out = poolStart();
+    auto tap = [&](const char* name, const std::string& index, const char* first, size_t d,
+                   int64_t extent, const char* inner) {
+        std::string text =
+            fmt::format("{} * {} + {} * {}", index, pool.strides[d], inner, pool.dilations[d]);
+        if (repeats)
+            text = fmt::format("clamped({0} + {1}, {2}) - {0}", first, text, extent - 1);
+        return fmt::format("const int {} = {};\n", name, text);
+    };
+    const std::string y = fmt::format("outPlace / {}", m_shape.outColumns);
+    const std::string x = fmt::format("outPlace % {}", m_shape.outColumns);
+    out += fmt::format("#pragma unroll\n        for (int ky = 0; ky < {}; ++ky)\n"
+                       "#pragma unroll\n            for (int kx = 0; kx < {}; ++kx) {{\n",
+                       pool.kernel[0], pool.kernel[1]);
+    out += "                " + tap("row", y, "convRow", 0, m_spec.rows.out, "ky");
+    out += "                " + tap("column", x, "convColumn", 1, m_spec.columns.out, "kx");
+    if (!repeats)
+        out +=
+            fmt::format("                if (static_cast<unsigned>(convRow + row) >= {}u ||\n"
+                        "                    static_cast<unsigned>(convColumn + column) >= {}u)\n"
+                        "                    continue;\n",
+                        m_spec.rows.out, m_spec.columns.out);
     out += fmt::format(
-        "#pragma unroll\n        for (int ky = 0; ky < {}; ++ky)\n"
-        "#pragma unroll\n            for (int kx = 0; kx < {}; ++kx) {{\n"
-        "                const int row = outPlace / {} * {} + ky * {};\n"
-        "                const int column = outPlace % {} * {} + kx * {};\n"
-        "                if (static_cast<unsigned>(convRow + row) >= {}u ||\n"
-        "                    static_cast<unsigned>(convColumn + column) >= {}u)\n"
-        "                    continue;\n"
         "                const {}* const from = cells + (row * {} + column) * {} + channel;\n",
-        pool.kernel[0], pool.kernel[1], m_shape.outColumns, pool.strides[0], pool.dilations[0],
-        m_shape.outColumns, pool.strides[1], pool.dilations[1], m_spec.rows.out, m_spec.columns.out,
         cellType(), m_shape.convColumns, m_shape.cellPitch());
     return out + poolTap() + "            }\n" + poolEnd();
 }

@@ -11,6 +11,8 @@ namespace fuselage::gpu {
 
 namespace {
 
+constexpr int64_t mostUnrolled = 20; ///< steps, of 36 instructions each
+
 class ProductText {
 public:
     ProductText(const ConvSpec& spec, const FewChannelsShape& shape, const ConvResult& result)
@@ -57,14 +59,17 @@ std::string ProductText::cells(const std::string& sum, const std::string& channe
                            "{0}    cells[{2} + v] = {3};\n",
                            indent, width, to, sum);
     const std::string c = fmt::format("firstResult + {}", channel);
-    std::string out =
-        fmt::format("{}const int y = convRow + place / {}, x = convColumn + place % {};\n", indent,
-                    m_shape.convColumns, m_shape.convColumns);
-    // What lies beyond the convolution's own result is never pooled, and its operands are not
-    // there.
-    out +=
-        fmt::format("{}if (static_cast<unsigned>(y) < {}u && static_cast<unsigned>(x) < {}u) {{\n",
-                    indent, m_spec.rows.out, m_spec.columns.out);
+    // What lies beyond the convolution's own result is never pooled; operands of its places are
+    // not there.
+    std::string out;
+    const bool guarded = !m_spec.epiloguePerChannel();
+    if (guarded)
+        out = fmt::format("{0}const int y = convRow + place / {1}, x = convColumn + place % {1};\n"
+                          "{0}if (place < {2} && static_cast<unsigned>(y) < {3}u && "
+                          "static_cast<unsigned>(x) < {4}u)\n",
+                          indent, m_shape.convColumns, m_shape.places(), m_spec.rows.out,
+                          m_spec.columns.out);
+    out += indent + "{\n";
     out += m_result.apply(sum, "n", c, "y", "x", indent + "    ");
     if (m_shape.narrowCells)
         out +=
@@ -98,8 +103,8 @@ std::string ProductText::places() const {
 std::string ProductText::fetch() const {
     if (m_shape.fragments) {
         const int64_t perRow = m_shape.tapColumns * m_shape.channels / 16;
-        return fmt::format("                loadFragments(a[i], picture + at[i] + step / {0} * {1} "
-                           "+ step % {0} * 8);\n",
+        return fmt::format("                loadFragments(a[i], lines[i] + (step / {0} * {1} "
+                           "+ step % {0} * 8));\n",
                            perRow, m_spec.rows.dilation * m_shape.picturePitch());
     }
     return "                a[i][0] = picture[at[2 * i] + low];\n"
@@ -108,7 +113,8 @@ std::string ProductText::fetch() const {
            "                a[i][3] = picture[at[2 * i + 1] + high];\n";
 }
 
-/// All steps of 16 elements of K = row, column, channel of a tap.
+/// All steps of 16 elements of K = row, column, channel of a tap. All that a step adds to an
+/// address is known when they are unrolled.
 std::string ProductText::steps() const {
     const int64_t steps = m_shape.steps(m_spec), words = m_shape.channels / 2;
     // Steps after which padding begins, and the words of the last one that are taps.
@@ -116,10 +122,13 @@ std::string ProductText::steps() const {
     const int64_t taps =
         (m_shape.fragments ? m_spec.columns.kernel * words : m_shape.pairs(m_spec)) -
         (period - 1) * 8;
-    // All steps at once would keep more addresses than a third block leaves registers for.
-    const int64_t together = m_shape.fragments && steps > 4 ? std::max<int64_t>(period, 2) : steps;
-    std::string out = fmt::format(
-        "#pragma unroll {}\n        for (int step = 0; step < {}; ++step) {{\n", together, steps);
+    const int64_t together = steps <= mostUnrolled ? steps : std::max<int64_t>(period, 2);
+    std::string out;
+    if (m_shape.fragments)
+        out = "        const unsigned* const lines[2] = {picture + at[0], picture + at[1]};\n";
+    out += fmt::format("        const {}* const taps = weights + row * {} + column;\n"
+                       "#pragma unroll {}\n        for (int step = 0; step < {}; ++step) {{\n",
+                       storageType(m_spec.w.dtype), m_shape.weightPitch(m_spec), together, steps);
     if (!m_shape.fragments)
         out += "            const int low = offsets[step * 8 + t], high = offsets[step * 8 + t + "
                "4];\n";
@@ -141,14 +150,13 @@ std::string ProductText::steps() const {
            fmt::format(
                "#pragma unroll\n            for (int j = 0; j < {0}; j += 2) {{\n"
                "                unsigned b[4];\n"
-               "                loadFragments(b, weights + (j * 8 + row) * {1} + step * 16 + "
-               "column);\n"
+               "                loadFragments(b, taps + (j * {1} + step * 16));\n"
                "#pragma unroll\n                for (int i = 0; i < 2; ++i) {{\n"
                "                    multiply(sums[i][j], a[i], b[0], b[1], static_cast<const "
                "{2}*>(0));\n"
                "                    multiply(sums[i][j + 1], a[i], b[2], b[3], "
                "static_cast<const {2}*>(0));\n                }}\n            }}\n        }}\n",
-               m_shape.results / 8, m_shape.weightPitch(m_spec), storageType(m_spec.x.dtype));
+               m_shape.results / 8, 8 * m_shape.weightPitch(m_spec), storageType(m_spec.x.dtype));
 }
 
 std::string ProductText::matrix() const {
@@ -169,10 +177,8 @@ std::string ProductText::matrix() const {
     out += fmt::format("#pragma unroll\n        for (int j = 0; j < {}; ++j) {{\n",
                        m_shape.results / 8);
     out += perChannel("j * 8 + 2 * t", "            ");
-    out += fmt::format("#pragma unroll\n            for (int i = 0; i < 4; ++i) {{\n"
-                       "                const int place = first + i * 8 + g;\n"
-                       "                if (place >= {})\n                    continue;\n",
-                       m_shape.places());
+    out += "#pragma unroll\n            for (int i = 0; i < 4; ++i) {\n"
+           "                const int place = first + i * 8 + g;\n";
     out += cells("sums[i / 2][j][i % 2 * 2 + v]", "j * 8 + 2 * t", "                ");
     return out + "            }\n        }\n    }\n";
 }

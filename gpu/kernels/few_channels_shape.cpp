@@ -23,17 +23,6 @@ int64_t roundUp(int64_t x, int64_t to) {
     return (x + to - 1) / to * to;
 }
 
-/// Whether the tensor cores take the operands.
-bool takesMatrix(const ConvSpec& spec) {
-    const KernelRequest& request = *spec.request;
-    const uint32_t needed = spec.x.dtype == DType::BFloat16 ? 80 : 75;
-    if (!narrow(spec.x.dtype) || spec.w.dtype != spec.x.dtype || request.strict ||
-        request.allowed < NumericClass::Reassociated || spec.columns.dilation != 1 ||
-        (request.capability != 0 && request.capability < needed))
-        return false;
-    return true;
-}
-
 /// Whether a place's taps begin at a multiple of 16 bytes wherever it is, and padding the rows of
 /// taps for that costs few steps.
 void chooseFragments(const ConvSpec& spec, FewChannelsShape& shape) {
@@ -103,8 +92,9 @@ void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
         shape.offsetBytes = 0;
         shape.warps = 8;
     }
-    shape.cellBytes =
-        roundUp(shape.places() * shape.cellPitch() * (shape.narrowCells ? 2 : size), 16);
+    // A warp leaves the sums of all its 32 places.
+    const int64_t cells = shape.matrix ? roundUp(shape.places(), 32) : shape.places();
+    shape.cellBytes = roundUp(cells * shape.cellPitch() * (shape.narrowCells ? 2 : size), 16);
 }
 
 /// As many blocks as the device holds at a time, so that each stages its weights once.
@@ -149,7 +139,7 @@ std::variant<FewChannelsShape, Reason> fewChannelsShape(const ConvSpec& spec, bo
     FewChannelsShape shape;
     shape.channels = spec.channels;
     shape.tapColumns = spec.columns.kernel;
-    shape.matrix = takesMatrix(spec);
+    shape.matrix = spec.columns.dilation == 1 && spec.takesTensorCores();
     if (shape.matrix) {
         shape.channels = spec.channels <= 2 ? 2 : 4;
         chooseFragments(spec, shape);

@@ -50,6 +50,14 @@ std::vector<Case> fewChannelsCases() {
     add("pool_float_last",
         stem({"float", "1,3,37,41", "16,3,7,7", "16", "1,16,10,11", seven, maxPool}), "stem_pool")
         .placements = lastOut;
+    add("pool_uneven_pads",
+        stem({"float16", "1,3,13,15", "16,3,3,3", "16", "1,16,14,6", three,
+              "MaxPool<kernel_shape=[3,5], strides=[1,3], pads=[2,1,1,4]>"}),
+        "stem_pool");
+    add("pool_dilated",
+        stem({"float16", "1,3,13,15", "16,3,3,3", "16", "1,16,11,7", three,
+              "MaxPool<kernel_shape=[3,2], dilations=[2,3], strides=[1,2], pads=[1,1,1,1]>"}),
+        "stem_pool");
     add("pool_average_bfloat",
         stem({"bfloat16", "1,4,13,15", "8,4,3,3", "8", "1,8,7,8", three,
               "AveragePool<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>"}),
