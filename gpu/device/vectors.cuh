@@ -90,6 +90,23 @@ __device__ __forceinline__ void storeWords(void* to, const unsigned* from) {
     }
 }
 
+/// The low halves of two words, and their high ones, as one word.
+__device__ __forceinline__ unsigned lowHalves(unsigned a, unsigned b) {
+#ifdef __CUDA_ARCH__
+    return __byte_perm(a, b, 0x5410);
+#else
+    return (a & 0xffffu) | (b << 16);
+#endif
+}
+
+__device__ __forceinline__ unsigned highHalves(unsigned a, unsigned b) {
+#ifdef __CUDA_ARCH__
+    return __byte_perm(a, b, 0x7632);
+#else
+    return (a >> 16) | (b & 0xffff0000u);
+#endif
+}
+
 /// Element i of packed words, as its register type.
 template <typename T> __device__ __forceinline__ T lane(const unsigned* words, int i, const T*) {
     union {

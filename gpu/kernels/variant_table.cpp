@@ -6,6 +6,7 @@
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/depthwise.h"
+#include "gpu/kernels/depthwise_tensor.h"
 #include "gpu/kernels/few_channels.h"
 #include "gpu/kernels/group.h"
 #include "gpu/kernels/library_view.h"
@@ -41,6 +42,8 @@ std::vector<VariantRow> allVariants() {
          true},
         {"depthwise_tiled", ProgramKind::Contraction, emitDepthwiseTiled,
          "a patch of results of some channels a thread, rows loaded ahead"},
+        {"depthwise_tensor", ProgramKind::Contraction, emitDepthwiseTensor,
+         "8 results of a row as products with a band of taps, a warp a channel"},
         {"stem_pool", ProgramKind::Contraction, emitStemPool,
          "small-channel convolution with the pool: sums stay in shared memory"},
         {"conv_direct", ProgramKind::Contraction, emitConvDirect,

@@ -42,6 +42,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"copy_plain", 24},
         {"copy_transpose", 32},
         {"copy_vector", 40},
+        {"depthwise_tensor", 84},
         {"depthwise_tiled", 128},
         {"float_128x128", 128},
         {"float_64x64", 128},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions that generated kernels compute without tensor cores: depthwise ones.
+// Depthwise convolutions.
 #include "tests/shim/suite_cases.h"
 
 #include <fmt/format.h>
@@ -72,6 +72,28 @@ std::vector<Case> depthwiseCases() {
     add("one_dim_last",
         depthwise({"float16", "1,16,33", "16,1,5", "1,16,33", "kernel_shape=[5], pads=[2,2]"}, 16))
         .placements = {{"in0", {{0, 2, 1}}}, {"out0", {{0, 2, 1}}}};
+    // Eights of channels along memory: also on tensor cores.
+    auto addTensor = [&](const std::string& name, const std::string& body) {
+        Case& made = add("tensor_" + name, body);
+        made.variants += " depthwise_tensor";
+        made.placements = channelsLast;
+    };
+    addTensor("seven_uneven", depthwise({"float16", "3,24,9,11", "24,1,7,7", "3,24,9,11",
+                                         "kernel_shape=[7,7], pads=[3,3,3,3]"},
+                                        24));
+    addTensor("three_strided", depthwise({"float16", "2,16,13,10", "16,1,3,3", "2,16,7,5",
+                                          "kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]"},
+                                         16));
+    addTensor("five_wide_bfloat", depthwise({"bfloat16", "1,8,5,150", "8,1,5,5", "1,8,3,150",
+                                             "kernel_shape=[5,5], pads=[1,2,1,2]"},
+                                            8));
+    addTensor("dilated_strides_apart",
+              depthwise({"float16", "1,40,21,35", "40,1,3,5", "1,40,9,11",
+                         "kernel_shape=[3,5], strides=[2,3], dilations=[2,2], pads=[1,1,0,4]"},
+                        40));
+    addTensor("nine_tall", depthwise({"float16", "1,16,30,8", "16,1,9,2", "1,16,30,7",
+                                      "kernel_shape=[9,2], pads=[4,0,4,0]"},
+                                     16));
     add("multiplier", "(float[1,3,6,7] x, float[6,1,3,3] w) => (float[1,6,6,7] y) "
                       "{ y = Conv<group=3, kernel_shape=[3,3], pads=[1,1,1,1]>(x, w) }");
     add("double_precision", "(double[1,2,5,6] x, double[2,1,3,3] w) => (double[1,2,5,6] y) "

@@ -87,6 +87,8 @@ void addWindows(Family& out) {
                               "(float16[1,96,14,56] y) "
                               "{ y = Conv<group=96, kernel_shape=[7,7], pads=[3,3,3,3]>(x, w, b) }";
     out.add("depthwise_7x7_half_last", seven, "depthwise_tiled").placements = onlyImagesLast;
+    out.add("depthwise_tensor_7x7_half_last", seven, "depthwise_tensor").placements =
+        onlyImagesLast;
     out.add("depthwise_7x7_half_first", seven, "depthwise_tiled");
     out.add("depthwise_7x7_half_last_to_first", seven, "depthwise_tiled").placements = {
         {"in0", {{0, 2, 3, 1}}}};

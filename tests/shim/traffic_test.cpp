@@ -236,6 +236,7 @@ struct Budget {
 };
 
 constexpr Budget budgets[] = {{"depthwise_7x7_half_last", 1, 1, 1, 1.9},
+                              {"depthwise_tensor_7x7_half_last", 1, 1, 1, 1.1},
                               {"depthwise_7x7_half_first", 1.2, 1.2, 1, 1.5},
                               {"depthwise_7x7_half_last_to_first", 1, 2, 1, 1.9},
                               {"stem_pool_half_last", 1.25, 1, 1, 1.05, 1.15},
