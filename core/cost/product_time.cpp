@@ -268,6 +268,10 @@ double laneProductPrice(const KernelProgram& program, const Work& work,
 double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, double units) {
     if (profile.kind == DeviceKind::Cpu)
         return productCalls(program, profile) * secondsOfCall / units;
+    // A row is read and folded before anything of it is written.
+    constexpr double secondsOfFold = 0.5e-6;
+    if (std::holds_alternative<Row>(program.code))
+        return secondsOfFold;
     return tiledProducts(program) * profile.productSeconds;
 }
 

@@ -17,8 +17,8 @@ namespace fuselage {
 
 namespace {
 
-/// Time for a byte from DRAM to arrive; bytes in flight hide it.
-constexpr double dramLatency = 700e-9;
+/// Time for a byte to arrive from a GPU's DRAM, or from its last cache; bytes in flight hide it.
+constexpr double dramLatency = 700e-9, cacheLatency = 350e-9;
 /// Bytes that one thread of a streaming kernel keeps in flight.
 constexpr double bytesInFlightPerThread = 16;
 /// Less than this on one core of a processor is not shared among the cores.
@@ -172,6 +172,14 @@ bool hidesByThreads(const KernelProgram& program) {
            !std::holds_alternative<Attention>(program.code);
 }
 
+/// Of what is read. Written bytes are not waited for: what of DRAM's traffic they do not explain
+/// was fetched.
+double latencyOf(const Traffic& traffic) {
+    const auto read = static_cast<double>(std::max<int64_t>(1, traffic.logicalRead));
+    const auto fetched = static_cast<double>(traffic.dram - traffic.logicalWritten);
+    return std::lerp(cacheLatency, dramLatency, std::clamp(fetched / read, 0.0, 1.0));
+}
+
 double dramSeconds(const KernelProgram& program, const Traffic& traffic,
                    const DeviceProfile& profile, const KernelResources& resources) {
     const auto bytes = static_cast<double>(traffic.dram);
@@ -182,7 +190,7 @@ double dramSeconds(const KernelProgram& program, const Traffic& traffic,
         threads *= occupancyOf(resources, profile);
     const double each = std::max(bytesInFlightPerThread, double(resources.loadedBytes));
     const double inFlight = std::min(bytes, threads * each);
-    const double filled = std::min(1.0, inFlight / (profile.dramBandwidth * dramLatency));
+    const double filled = std::min(1.0, inFlight / (profile.dramBandwidth * latencyOf(traffic)));
     return bytes / (profile.dramBandwidth * filled);
 }
 

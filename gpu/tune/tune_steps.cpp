@@ -337,6 +337,8 @@ TimingEntry Tuning::predicted(const TuneWork& work) const {
         record.name = candidate.name;
         record.rounds = 1;
         record.median = predictedSeconds(work, candidate.name) * 1e6;
+        if (candidate.plain) // no tie: of what is about as fast it comes last
+            record.median += 2 * tieBand(record.median);
         record.eliminated = !m_ranHere.empty() && !m_ranHere.contains(familyOf(candidate.name));
         out.push_back(normalised(std::move(record)));
     }

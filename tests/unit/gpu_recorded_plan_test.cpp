@@ -86,6 +86,8 @@ Planned planned() {
         for (const std::string& name : names) {
             out.table[name].microseconds = syntheticMicroseconds(name);
             out.table[name].facts.deterministic = !name.ends_with("k2");
+            out.table[name].facts.plain = name.ends_with("_plain");
+            out.table[name].generated = !name.starts_with("cublaslt");
             task.tactics.candidates.push_back(
                 std::make_unique<FakeTactic>(name, out.table[name], nullptr));
         }
