@@ -102,6 +102,53 @@ Wish storedConvolutionWish(OperandContext& context, size_t operand) {
     return wish;
 }
 
+/// One side of a product for a result that is asked for: mostly a matrix for each of its batches,
+/// at times a vector (which the result lacks), or batches that the other side has.
+Extents leftFactor(OperandContext& context, const Extents& result) {
+    const int64_t terms = context.dimension();
+    Extents out = result;
+    if (context.choices.rarely(12)) { // the other side is a vector
+        out.push_back(terms);
+        return out;
+    }
+    out.back() = terms;
+    if (context.choices.rarely(12)) // this one is
+        return {terms};
+    for (size_t i = 0; i + 2 < out.size(); ++i)
+        if (context.choices.rarely(20))
+            out[i] = 1;
+    if (out.size() > 2 && context.choices.rarely(20))
+        out.erase(out.begin());
+    return out;
+}
+
+Extents rightFactor(OperandContext& context, const Extents& left,
+                    const std::optional<Extents>& result) {
+    const bool isAsked = result && !result->empty();
+    if (isAsked ? left.size() == result->size() + 1 : context.choices.rarely(12))
+        return {left.back()};
+    const int64_t columns = isAsked ? result->back() : context.dimension();
+    // Batches, the innermost first: what the left side lacks of the result, else as it comes.
+    const Extents batches(left.begin(), left.size() > 2 ? left.end() - 2 : left.begin());
+    const size_t wanted = isAsked && result->size() > 2 ? result->size() - 2 : batches.size();
+    const bool isWhole = context.choices.pick(2) == 1;
+    Extents out;
+    size_t needed = 0; // of `out`
+    for (size_t i = 0; i < wanted; ++i) {
+        const int64_t of =
+            isAsked ? (*result)[result->size() - 3 - i] : batches[batches.size() - 1 - i];
+        const bool isThere = i < batches.size() && batches[batches.size() - 1 - i] == of;
+        out.push_back(!isThere || !context.choices.rarely(20) ? of : 1);
+        if (isWhole || !isThere)
+            needed = out.size();
+    }
+    out.resize(needed);
+    std::reverse(out.begin(), out.end());
+    out.push_back(left.back());
+    out.push_back(columns);
+    return out;
+}
+
 Wish matmulWish(OperandContext& context, size_t operand) {
     bool integers = context.node.op == Op::MatMulInteger;
     std::optional<DType> dtype = integers ? std::optional(DType::UInt8) : std::nullopt;
@@ -109,22 +156,11 @@ Wish matmulWish(OperandContext& context, size_t operand) {
         return ofExtents({}, dtype);
     auto a = context.extents(0);
     const std::optional<Extents>& y = context.result;
-    if (operand == 0) {
-        if (!y || y->empty())
-            return {dtype};
-        Extents wished = *y;
-        wished.back() = context.dimension();
-        return ofExtents(wished, dtype);
-    }
+    if (operand == 0)
+        return !y || y->empty() ? Wish{dtype} : ofExtents(leftFactor(context, *y), dtype);
     if (!a || a->empty())
         return {dtype};
-    int64_t n = y && !y->empty() ? y->back() : context.dimension();
-    Extents b;
-    if (a->size() > 2 && context.choices.pick(2) == 1)
-        b.assign(a->begin(), a->end() - 2);
-    b.push_back(a->back());
-    b.push_back(n);
-    return ofExtents(b, dtype);
+    return ofExtents(rightFactor(context, *a, y), dtype);
 }
 
 Wish gemmWish(OperandContext& context, size_t operand) {
