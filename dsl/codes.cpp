@@ -163,6 +163,9 @@ constexpr CodeRow rows[] = {
     {"W0314", "an operator that a model hardly has once it is loaded: something else stands in its place",
      "match what stands there",
      "rule R { match { y = Relu(Identity(x)); } }"},
+    {"W0315", "the rule never runs: no pipeline has its phase",
+     "name a phase that one has, or write a pipeline with it",
+     "rule R in convrt { match { y = Relu(x); } } pipeline default = convert then fuse;"},
     // Proof
     {"E0501", "unsound: the numeric proof found graphs where the rule changes the result",
      "add the condition that is suggested, or state `numeric`",

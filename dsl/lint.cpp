@@ -8,6 +8,7 @@ Diagnostics lint(const LoadedRules& loaded) {
     lintSchema(loaded, out);
     lintContradictions(loaded, out);
     lintReplaced(loaded, out);
+    lintPhases(loaded, out);
     lintBudget(loaded, out);
     lintTests(loaded, out);
     out.sort();
@@ -16,6 +17,7 @@ Diagnostics lint(const LoadedRules& loaded) {
 
 Diagnostics lintFile(const LoadedRules& loaded, const std::string& file) {
     LoadedRules part;
+    part.rules.pipelines = loaded.rules.pipelines;
     for (const Rule& rule : loaded.rules.rules)
         if (rule.file == file)
             part.rules.rules.push_back(rule);
@@ -26,6 +28,7 @@ Diagnostics lintFile(const LoadedRules& loaded, const std::string& file) {
     lintSchema(part, out);
     lintContradictions(part, out);
     lintReplaced(part, out);
+    lintPhases(part, out);
     out.sort();
     return out;
 }

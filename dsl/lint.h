@@ -34,4 +34,7 @@ void lintBudget(const LoadedRules& loaded, Diagnostics& out);
 void lintReplaced(const LoadedRules& loaded, Diagnostics& out);
 void lintReplaced(const Rule& rule, Diagnostics& out);
 
+/// W0315: rules of a phase that no pipeline has.
+void lintPhases(const LoadedRules& loaded, Diagnostics& out);
+
 } // namespace fuselage::dsl

@@ -64,7 +64,7 @@ const std::set<std::string> withoutFlip = {
 
 /// What `check --strict` looks for beyond mistakes.
 const char* const lints[] = {"E0220", "E0221", "E0231", "E0302", "E0308", "E0309",
-                             "E0410", "W0311", "W0313", "W0314", "W0502"};
+                             "E0410", "W0311", "W0313", "W0314", "W0315", "W0502"};
 
 app::RuleLibrary libraryOf(const dsl::CodeRow& row) {
     std::string example = row.example;
