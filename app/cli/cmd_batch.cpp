@@ -126,10 +126,13 @@ Result<void> prepare(Options& options, bool timed) {
     for (const std::string& word : run.forward)
         config.text(word);
     run.config = config.hex();
-    if (options.measure == "on" || (options.measure == "auto" && timed))
+    if (options.measure == "on" || (options.measure == "auto" && timed)) {
         run.jobs = 1; // two at once would measure each other
-    else
+    } else {
+        if (auto ready = requireMeasured(options.gates); !ready)
+            return failure(ready.error());
         run.forward.emplace_back("--no-measure");
+    }
     // What is computed does not depend on threads; so many jobs share the machine.
     if (run.jobs > 1 && options.bench.run.threads == 0)
         run.forward.push_back(fmt::format(
@@ -205,8 +208,7 @@ Action addBatch(CLI::App& app) {
         ->capture_default_str();
     app.add_option("--model-option", options->forModels,
                    "PATTERN:NAME=VALUE, an option for the models whose ids fit, e.g. "
-                   "bert*:dim=S=384; repeatable")
-        ->allow_extra_args(false);
+                   "bert*:dim=S=384; repeatable");
     app.add_flag("--fail-fast,!--keep-going", batch.failFast, "start nothing after a failure");
     app.add_flag("--redact", options->redact,
                  "names of nodes and values become hashes in all reports; no fused models");

@@ -106,8 +106,7 @@ void addGateOptions(CLI::App& app, GateOptions& options) {
     app.add_option("--fail-on", options.failOn,
                    "what makes the exit code: regress, verify, expect (default: all); or a "
                    "condition on a metric, e.g. 'slower_matches > 0'")
-        ->delimiter(',')
-        ->allow_extra_args(false);
+        ->delimiter(',');
     app.add_flag("--exit-zero", options.exitZero, "exit codes 1, 4, 6 and 7 become 0");
     app.add_flag("--github", options.github,
                  "GitHub Actions: annotations, and the summary of the job");
@@ -122,6 +121,18 @@ Result<std::vector<batch::Gate>> loadGates(const GateOptions& options) {
     if (auto added = addConditions(options.failOn, out); !added)
         return failure(added.error());
     return out;
+}
+
+Result<void> requireMeasured(const GateOptions& options) {
+    std::vector<batch::Gate> conditions;
+    if (auto added = addConditions(options.failOn, conditions); !added)
+        return failure(added.error());
+    for (const batch::Gate& gate : conditions)
+        if (batch::isTimed(gate.metric))
+            return failure("usage.gate",
+                           "`" + gate.id + "` asks for times, and nothing is measured", "--fail-on",
+                           "add --measure on");
+    return {};
 }
 
 Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gate>& gates,
@@ -157,6 +168,8 @@ Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>
     std::vector<std::string> out;
     for (const batch::Gate& gate : gates) {
         const auto value = batch::metricOf(report, gate.metric);
+        if (!value && batch::isMeasured(gate.metric))
+            out.push_back(fmt::format("{}: {} was not measured", gate.id, gate.metric));
         if (value &&
             ((gate.max && value->value > *gate.max) || (gate.min && value->value < *gate.min)))
             out.push_back(fmt::format("{}: {} is {}", gate.id, gate.metric, text(*value)));

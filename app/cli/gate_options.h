@@ -32,9 +32,12 @@ void addGateOptions(CLI::App& app, GateOptions& options);
 Result<std::vector<batch::Gate>> loadGates(const GateOptions& options);
 
 /// Those of the conditions that hold, each as a line: "slower_matches > 0: slower_matches is 2".
-/// What was not measured holds never. Error "usage.gate".
+/// A condition on what was not measured is one of them. Error "usage.gate".
 Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>& conditions,
                                                   const app::Report& report);
+
+/// Before a run without measurements. Error "usage.gate": a condition asks for them.
+Result<void> requireMeasured(const GateOptions& options);
 
 using Again = FunctionRef<std::optional<app::Report>(const app::ModelRun& model)>;
 

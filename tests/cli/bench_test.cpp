@@ -126,7 +126,9 @@ TEST_F(CliBench, AConditionThatHoldsFails) {
     EXPECT_NE(ran.output.find("fails on launches > 0: launches is"), std::string::npos)
         << ran.output;
     EXPECT_EQ(failOn("launches < 1").exitCode, ExitOk);
-    EXPECT_EQ(failOn("slower_matches > 0").exitCode, ExitOk) << "nothing was measured";
+    ran = failOn("slower_matches > 0");
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.errors;
+    EXPECT_NE(ran.output.find("slower_matches was not measured"), std::string::npos) << ran.output;
     ran = failOn("slower_match > 0");
     EXPECT_EQ(ran.exitCode, ExitUsage);
     EXPECT_NE(ran.errors.find("slower_matches"), std::string::npos) << ran.errors;
