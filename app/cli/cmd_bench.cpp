@@ -172,16 +172,14 @@ Action addBench(CLI::App& app) {
     app.add_flag("--explain", bench.fuse.explain, "keep near misses, whatever the format");
     app.add_option("--report", options->reports,
                    "write the report; format by ending: " + endings() +
-                       "; -.json is standard output")
-        ->allow_extra_args(false);
+                       "; -.json is standard output");
     app.add_flag("--redact", options->redact,
                  "names of nodes and values become hashes; values of weights are left out");
     app.add_option("--save-fused", options->saveFused, "write the fused model");
     app.add_option("--fail-on", options->failOn,
                    "exit code 1 where a condition on a metric holds, e.g. 'slower_matches > 0', "
                    "'fallbacks > 0' or 'speed_up < 1.1'; repeatable")
-        ->delimiter(',')
-        ->allow_extra_args(false);
+        ->delimiter(',');
     app.add_option("--dump-kernels", bench.dumpKernels,
                    "folder for every generated kernel of the fused plan as CUDA text with a repro");
     return [options, &app] {

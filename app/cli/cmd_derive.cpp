@@ -67,8 +67,7 @@ Action addDerive(CLI::App& app) {
     app.add_option("--nodes", options->sites,
                    "names of the nodes of one place, with commas; repeatable: what the places have "
                    "in common")
-        ->required()
-        ->allow_extra_args(false);
+        ->required();
     app.add_option("--name", options->derive.name, "of the rule (default: from its operators)");
     app.add_option("--priority", options->derive.priority, "of the rule")
         ->check(wholeNumber(-1'000'000, 1'000'000))

@@ -193,8 +193,7 @@ Action addInspect(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("model", options->model, "ONNX file")->required();
     app.add_option("--dim", options->dims,
-                   "size of an open dimension, N=4, or of an axis, x.2=320; repeatable")
-        ->allow_extra_args(false);
+                   "size of an open dimension, N=4, or of an axis, x.2=320; repeatable");
     addPrecisionOptions(app, options->precision);
     app.add_option("--function", options->function,
                    "print what a function of the file computes, or an operator that is known in "

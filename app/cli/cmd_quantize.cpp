@@ -313,14 +313,12 @@ Action addQuantize(CLI::App& app) {
         "take the pairs that the model has out first: of a quantised file a new placement");
     app.add_option("--skip", to.skip,
                    "leave out what this names: rule:NAME, point:NAME, op:OPERATOR, 'op:Conv "
-                   "group>1', node:NAME; repeatable")
-        ->allow_extra_args(false);
+                   "group>1', node:NAME; repeatable");
     app.add_flag(
         "--everywhere", to.everywhere,
         "also the values of attention's two products and of ConvTranspose, which no kernel "
         "here computes in integers and TensorRT does");
-    app.add_option("--keep-float", to.keepFloat, "node that reads nothing quantised; repeatable")
-        ->allow_extra_args(false);
+    app.add_option("--keep-float", to.keepFloat, "node that reads nothing quantised; repeatable");
     app.add_flag("--mixed", options->mixed,
                  "measure what each node's pairs cost at the outputs, and leave the worst in float "
                  "until --max-error holds");

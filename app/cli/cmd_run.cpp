@@ -123,8 +123,7 @@ Action addRun(CLI::App& app) {
                    "also give out what is inside: the name of a value, or of a node for all that "
                    "it makes; `*` stands for any text; repeatable. Prints what each holds; "
                    "--verify compares it where the model has a value of that name, -o saves it")
-        ->type_name("NAME ...")
-        ->allow_extra_args(false);
+        ->type_name("NAME ...");
     app.add_option("-o,--save-outputs", options->output,
                    "folder for output_N.pb; each tensor keeps its name");
     return [options, &app] {

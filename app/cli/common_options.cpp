@@ -49,8 +49,7 @@ void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
                    "cublaslt; `*` stands for anything: 'tma_*,wgmma_*'")
         ->delimiter(',')
         ->check(CLI::Validator(knownFamily, ""))
-        ->type_name("NAMES")
-        ->allow_extra_args(false);
+        ->type_name("NAMES");
     app.add_option("--workspace", options.workspaceLimit,
                    "cuda: memory that one kernel may ask for, e.g. 64MiB")
         ->transform(CLI::Validator(size(0), ""))
@@ -75,21 +74,17 @@ std::optional<double> numberBehindEquals(const std::string& entry) {
 } // namespace
 
 void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
-    // One value each time: what follows may be the model.
     app.add_option("--dim", options.dims,
-                   "size of an open dimension, N=4, or of an axis, x.2=320; repeatable")
-        ->allow_extra_args(false);
+                   "size of an open dimension, N=4, or of an axis, x.2=320; repeatable");
     app.add_option("-p,--patterns", options.rules.paths,
-                   ".fuse file or folder of them; repeatable, after the built-in library")
-        ->allow_extra_args(false);
+                   ".fuse file or folder of them; repeatable, after the built-in library");
     addImportPath(app, options.rules.importPath, "the folders of -p");
     app.add_flag_callback(
         "--no-builtin", [&options] { options.rules.builtin = false; },
         "only the rules given with -p");
     app.add_option("--without-rule", options.rules.without,
                    "name of a rule to leave out; repeatable")
-        ->type_name("NAME")
-        ->allow_extra_args(false);
+        ->type_name("NAME");
     app.add_option("--pipeline", options.fuse.pipeline, "pipeline of the rule files to run")
         ->capture_default_str();
     app.add_option("--decide", options.decide,
@@ -117,8 +112,8 @@ void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
 
 void addImportPath(CLI::App& app, std::vector<std::string>& folders, const std::string& before) {
     app.add_option("-I,--import-path", folders,
-                   "folder where imports of .fuse files are looked up; repeatable, after " + before)
-        ->allow_extra_args(false);
+                   "folder where imports of .fuse files are looked up; repeatable, after " +
+                       before);
 }
 
 void addPrecisionOptions(CLI::App& app, PrecisionTexts& texts) {
@@ -126,12 +121,11 @@ void addPrecisionOptions(CLI::App& app, PrecisionTexts& texts) {
                    "fp32, tf32, fp16 or bf16: what float32 values are stored as")
         ->capture_default_str();
     app.add_option(
-           "--precision-of", texts.of,
-           "NODES=fp32, or =fp16 in a float32 model: the precision of single nodes. NODES is "
-           "a name (`*` stands for anything), op:Softmax, 'op:Conv group>1' or rule:LayerNorm; "
-           "@FILE has one "
-           "a line; repeatable, the last one that names a node counts")
-        ->allow_extra_args(false);
+        "--precision-of", texts.of,
+        "NODES=fp32, or =fp16 in a float32 model: the precision of single nodes. NODES is "
+        "a name (`*` stands for anything), op:Softmax, 'op:Conv group>1' or rule:LayerNorm; "
+        "@FILE has one "
+        "a line; repeatable, the last one that names a node counts");
 }
 
 Result<PrecisionChoice> parsePrecision(const PrecisionTexts& texts) {
@@ -186,8 +180,7 @@ void addSetOption(CLI::App& app, app::InputNumbers& numbers) {
             return numberBehindEquals(entry)
                        ? std::string()
                        : "`" + entry + "` is not NAME=NUMBER, e.g. rate=16000";
-        })
-        ->allow_extra_args(false);
+        });
 }
 
 void addRunOptions(CLI::App& app, CompileOptions& run, InputOptions inputs) {

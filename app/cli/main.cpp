@@ -207,6 +207,15 @@ void openStreams() {
             std::_Exit(ExitInternal);
 }
 
+/// An option takes one value each time: what follows may be a model or a file of rules.
+void takeOneValueEach(CLI::App& app) {
+    for (CLI::Option* option : app.get_options())
+        if (option->nonpositional())
+            option->allow_extra_args(false);
+    for (CLI::App* sub : app.get_subcommands({}))
+        takeOneValueEach(*sub);
+}
+
 /// What a library throws past its room is said in the words of an error.
 int guarded(const Action& action) {
     try {
@@ -244,6 +253,7 @@ int main(int argc, char** argv) {
         sub->footer(std::string("examples:\n") + row.examples);
         actions.emplace_back(sub, row.add(*sub));
     }
+    takeOneValueEach(app);
     if (argc > 1 && argv[1][0] != '-' && !isCommand(argv[1]))
         return unknownCommand(argv[1]);
     auto project = withProject(app, {argv + 1, argv + argc});

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <random>
 
 namespace fuselage::app {
@@ -150,13 +151,61 @@ Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
     return {};
 }
 
-Result<std::vector<Tensor>> readTensors(const std::string& folder, size_t count) {
-    std::vector<Tensor> out;
+namespace {
+
+std::string fileOf(const std::string& folder, size_t number) {
+    return folder + "/input_" + std::to_string(number) + ".pb";
+}
+
+/// A file beyond the last input: of another model, or for a value that this one holds already.
+Result<void> refuseMore(const std::string& folder, const Graph& graph) {
+    const std::string path = fileOf(folder, graph.inputs().size());
+    std::error_code error;
+    std::string name;
+    if (!std::filesystem::exists(path, error) || !model_io::loadTensor(path, &name))
+        return {};
+    for (ValueId id : graph.values())
+        if (!name.empty() && graph.value(id).name == name)
+            return failure("run.input",
+                           "`" + name + "` has its value in the model, which is what runs", path,
+                           "take it out of the model's initializers, or take the file away");
+    return failure("run.input",
+                   fmt::format("the model has {} input{}", graph.inputs().size(),
+                               graph.inputs().size() == 1 ? "" : "s"),
+                   path, "take the file away, or give data of this model");
+}
+
+} // namespace
+
+Result<std::vector<Tensor>> readTensors(const std::string& folder, const Graph& graph) {
+    const size_t count = graph.inputs().size();
+    std::vector<Tensor> read(count);
+    std::vector<size_t> place(count, count); // by name
+    std::vector<bool> given(count, false);
     for (size_t i = 0; i < count; ++i) {
-        auto tensor = model_io::loadTensor(folder + "/input_" + std::to_string(i) + ".pb");
+        std::string name;
+        auto tensor = model_io::loadTensor(fileOf(folder, i), &name);
         if (!tensor)
             return failure(tensor.error());
-        out.push_back(std::move(*tensor));
+        read[i] = std::move(*tensor);
+        for (size_t input = 0; input < count; ++input)
+            if (graph.value(graph.inputs()[input]).name == name && !given[input]) {
+                place[i] = input;
+                given[input] = true;
+            }
+    }
+    if (auto more = refuseMore(folder, graph); !more)
+        return failure(more.error());
+    const bool allNamed = std::all_of(given.begin(), given.end(), [](bool is) { return is; });
+    std::vector<Tensor> out(count);
+    for (size_t i = 0; i < count; ++i) {
+        if (!allNamed && place[i] != count && place[i] != i)
+            return failure("run.input",
+                           "this is `" + graph.value(graph.inputs()[place[i]]).name +
+                               "`, which is input " + std::to_string(place[i]) +
+                               ", and others have no input's name",
+                           fileOf(folder, i), "name every file by its input, or none");
+        out[allNamed ? place[i] : i] = std::move(read[i]);
     }
     return out;
 }

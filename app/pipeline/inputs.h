@@ -26,7 +26,9 @@ using InputNumbers = std::map<std::string, double>;
 Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
                        std::vector<Tensor>& inputs);
 
-/// Reads FOLDER/input_0.pb, input_1.pb ...: `count` tensors, in the order of a graph's inputs.
-Result<std::vector<Tensor>> readTensors(const std::string& folder, size_t count);
+/// Reads FOLDER/input_0.pb, input_1.pb ...: one for each input of the graph, in their order.
+/// Tensors that all have an input's name go to it. Error "run.input": one has the name of another
+/// input, or there are more.
+Result<std::vector<Tensor>> readTensors(const std::string& folder, const Graph& graph);
 
 } // namespace fuselage::app

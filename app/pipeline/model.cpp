@@ -139,7 +139,7 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     out.fileNodes = countNodes(*graph);
     out.seconds["load"] = watch.lap();
     if (!request.inputs.empty()) {
-        auto inputs = readTensors(request.inputs, graph->inputs().size());
+        auto inputs = readTensors(request.inputs, *graph);
         if (!inputs)
             return failure(inputs.error());
         out.inputs = std::move(*inputs);
@@ -201,7 +201,9 @@ std::vector<MissingOperator> missingOperators(const Graph& graph) {
 Result<void> requireOperators(const Graph& graph) {
     constexpr size_t shown = 5;
     std::string list;
+    bool lacksData = false;
     for (const MissingOperator& missing : missingOperators(graph)) {
+        lacksData = lacksData || missing.op.ends_with(".AbsentData");
         list += (list.empty() ? "`" : "; `") + missing.op + "` (";
         for (size_t i = 0; i < missing.nodes.size() && i < shown; ++i)
             list += (i ? ", " : "") + missing.nodes[i];
@@ -212,7 +214,9 @@ Result<void> requireOperators(const Graph& graph) {
     if (list.empty())
         return {};
     return failure("load.missing", "operators that cannot be run: " + list, "",
-                   "`fuselage fuse` still rewrites the model; these nodes are kept as they are");
+                   lacksData ? "put the data file beside the model"
+                             : "`fuselage fuse` still rewrites the model; these nodes are kept as "
+                               "they are");
 }
 
 Error inFile(Error error, const LoadedModel& model) {
