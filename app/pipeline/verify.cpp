@@ -157,6 +157,7 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
     double largest = 0;
     bool sameSpecials = true;
     int64_t lost = 0; // finite in the reference, and here not
+    int64_t made = 0; // the other way round
     int64_t none = 0; // in neither
     for (int64_t i = 0; i < actual.elementCount(); ++i) {
         double want = reference.at(i), have = actual.at(i);
@@ -164,6 +165,7 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
             bool same = (std::isnan(want) && std::isnan(have)) || want == have;
             sameSpecials = sameSpecials && same;
             lost += std::isfinite(want) ? 1 : 0;
+            made += std::isfinite(have) ? 1 : 0;
             none += std::isfinite(want) || std::isfinite(have) ? 0 : 1;
             continue;
         }
@@ -175,6 +177,11 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
     if (none > 0)
         out.note = fmt::format("{} of {} elements are infinite or no number, in the reference too",
                                none, actual.elementCount());
+    if (made > 0)
+        out.note = fmt::format("{} of {} elements are finite where the reference is infinite or no "
+                               "number: a Relu or Clip that a library computes with a product "
+                               "drops NaN, which --strict keeps",
+                               made, actual.elementCount());
     if (lost > 0)
         out.note = fmt::format("it overflowed: {} of {} elements are infinite or no number where "
                                "the reference is finite",
