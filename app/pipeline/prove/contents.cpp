@@ -141,6 +141,7 @@ bool takesIntegers(Op op) {
     case Op::ArgMin:
     case Op::CumSum:
     case Op::CumProd:
+    case Op::MaxPool:
     case Op::MatMul:
         return true;
     default:
