@@ -2,6 +2,7 @@
 // Attention on tensor cores: a warp owns 16 queries, whose scores and sums stay in its registers;
 // keys and values pass through shared memory. Scores become 16-bit weights for the second product.
 #include "gpu/kernels/attention.h"
+#include "gpu/kernels/parts.h"
 
 #include <fmt/format.h>
 
@@ -12,10 +13,6 @@ namespace {
 constexpr int64_t warps = 4, threads = warps * 32, queriesOfWarp = 16;
 constexpr int64_t widest = 128; ///< elements of a query, key or value
 constexpr int64_t sharedLimit = 48 << 10;
-
-int64_t roundUp(int64_t x, int64_t to) {
-    return (x + to - 1) / to * to;
-}
 
 class TensorEmitter {
 public:

@@ -127,9 +127,17 @@ bool ConvSpec::epiloguePerChannel() const {
                        [&](const KernelOperand& read) { return perChannel(read); });
 }
 
+int64_t ConvSpec::sharedBytesOf(int64_t blocks) const {
+    constexpr int64_t everywhere = 48 << 10; // what every device gives a block
+    constexpr int64_t reserved = 1024;       // of each block, by the driver
+    const auto all =
+        static_cast<int64_t>(request->profile ? request->profile->sharedBytesPerUnit : 0);
+    return std::max(all / blocks - reserved, everywhere);
+}
+
 bool ConvSpec::takesTensorCores() const {
     const uint32_t needed = x.dtype == DType::BFloat16 ? 80 : 75;
-    return isFloat(x.dtype) && sizeOf(x.dtype) == 2 && w.dtype == x.dtype && !request->strict &&
+    return isNarrowFloat(x.dtype) && w.dtype == x.dtype && !request->strict &&
            request->allowed >= NumericClass::Reassociated &&
            (request->capability == 0 || request->capability >= needed);
 }

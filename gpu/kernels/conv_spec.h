@@ -42,6 +42,9 @@ struct ConvSpec {
     /// Whether all that the epilogue reads is so: it may be computed for places that are not there.
     bool epiloguePerChannel() const;
 
+    /// Bytes of shared memory for a block of which a multiprocessor is to hold so many.
+    int64_t sharedBytesOf(int64_t blocks) const;
+
     /// Whether the tensor cores take both operands as they are stored: 16-bit floats, and sums in
     /// another order are allowed.
     bool takesTensorCores() const;

@@ -3,6 +3,7 @@
 // element fewer times, but needs registers.
 #include "core/cost/cost.h"
 #include "gpu/kernels/depthwise.h"
+#include "gpu/kernels/parts.h"
 
 #include <fmt/format.h>
 
@@ -16,13 +17,9 @@ namespace {
 constexpr int mostRegisters = 112; ///< estimated; keeps four warps a scheduler
 constexpr int64_t sharedLimit = 48 << 10;
 
-int64_t blocksOf(int64_t extent, int64_t part) {
-    return (extent + part - 1) / part;
-}
-
 /// Columns whose place can be outside of the operand for some strip.
 int64_t checkedColumns(const ConvSpec& spec, int strip) {
-    const int64_t last = (blocksOf(spec.columns.out, strip) - 1) * strip * spec.columns.stride;
+    const int64_t last = (divideUp(spec.columns.out, strip) - 1) * strip * spec.columns.stride;
     int64_t out = 0;
     for (int64_t column : depthwiseColumns(spec, strip))
         out += column < spec.columns.pad || last + column - spec.columns.pad >= spec.columns.in;
@@ -35,9 +32,9 @@ int64_t rowsOf(const ConvSpec& spec, int height) {
 
 /// How the threads of a block divide between channels and places.
 void placeThreads(const ConvSpec& spec, DepthwiseShape& shape) {
-    const int64_t groups = blocksOf(spec.results, shape.width);
-    const int64_t places = spec.images * blocksOf(spec.rows.out, shape.height) *
-                           blocksOf(spec.columns.out, shape.strip);
+    const int64_t groups = divideUp(spec.results, shape.width);
+    const int64_t places = spec.images * divideUp(spec.rows.out, shape.height) *
+                           divideUp(spec.columns.out, shape.strip);
     if (!shape.channelsFastest) {
         shape.places = static_cast<int>(std::min<int64_t>(256, places));
         shape.lanes = static_cast<int>(std::clamp<int64_t>(256 / shape.places, 1, groups));
@@ -48,7 +45,7 @@ void placeThreads(const ConvSpec& spec, DepthwiseShape& shape) {
     for (int64_t lanes = std::min<int64_t>(64, groups); lanes >= std::min<int64_t>(16, groups);
          --lanes) {
         const auto waste =
-            static_cast<double>(blocksOf(groups, lanes) * lanes) / static_cast<double>(groups) +
+            static_cast<double>(divideUp(groups, lanes) * lanes) / static_cast<double>(groups) +
             (lanes % 32 == 0 ? 0 : 0.01);
         if (waste < bestWaste - 1e-9) {
             best = lanes;
@@ -72,7 +69,7 @@ int stagedChannels(const ConvSpec& spec, const DepthwiseShape& shape) {
 double stagingInstructions(const ConvSpec& spec, const DepthwiseShape& shape) {
     if (shape.staged == 0) // a weight that is made when it runs: not counted
         return 0;
-    const auto steps = static_cast<double>(blocksOf(spec.taps(), shape.tapsAtOnce()));
+    const auto steps = static_cast<double>(divideUp(spec.taps(), shape.tapsAtOnce()));
     return 16 + steps * (3 + (sizeOf(spec.w.dtype) == 2 ? shape.staged : 0));
 }
 
@@ -86,9 +83,9 @@ double predictedSeconds(const ConvSpec& spec, const DepthwiseShape& shape) {
     const DeviceProfile* profile = spec.request->profile;
     const double lanes = profile ? profile->units * profile->lanesPerUnit : 132 * 128;
     const double threads =
-        static_cast<double>(spec.images * blocksOf(spec.rows.out, shape.height) *
-                            blocksOf(spec.columns.out, shape.strip) *
-                            blocksOf(blocksOf(spec.results, shape.width), shape.lanes)) *
+        static_cast<double>(spec.images * divideUp(spec.rows.out, shape.height) *
+                            divideUp(spec.columns.out, shape.strip) *
+                            divideUp(divideUp(spec.results, shape.width), shape.lanes)) *
         shape.lanes;
     const double perThread = shape.instructionsPerResult * shape.width * shape.strip * shape.height;
     // An instruction follows the one before it after some clocks: few warps do not fill a unit.
@@ -116,7 +113,7 @@ DepthwiseChunks depthwiseChunks(const ConvSpec& spec, const DepthwiseShape& shap
         return {};
     const int64_t lead = (elements - spec.columns.pad % elements) % elements;
     const int64_t span = depthwiseColumns(spec, shape.strip).back() + 1;
-    return {blocksOf(lead + span, elements), elements, lead};
+    return {divideUp(lead + span, elements), elements, lead};
 }
 
 double depthwiseInstructions(const ConvSpec& spec, const DepthwiseShape& shape) {

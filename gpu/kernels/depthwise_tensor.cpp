@@ -2,6 +2,7 @@
 #include "gpu/kernels/depthwise_tensor.h"
 
 #include "gpu/kernels/conv_result.h"
+#include "gpu/kernels/parts.h"
 
 #include <fmt/format.h>
 
@@ -23,21 +24,15 @@ public:
 
 private:
     /// Places one below the other, side by side, and all.
-    int64_t bands() const {
-        return (m_spec.rows.out + m_shape.placeHeight() - 1) / m_shape.placeHeight();
-    }
+    int64_t bands() const { return divideUp(m_spec.rows.out, m_shape.placeHeight()); }
 
-    int64_t strips() const {
-        return (m_spec.columns.out + m_shape.columns() - 1) / m_shape.columns();
-    }
+    int64_t strips() const { return divideUp(m_spec.columns.out, m_shape.columns()); }
 
     int64_t places() const { return m_spec.images * bands() * strips(); }
 
-    int64_t chunks() const { return (m_spec.results + m_shape.channels - 1) / m_shape.channels; }
+    int64_t chunks() const { return divideUp(m_spec.results, m_shape.channels); }
 
-    int64_t blocks() const {
-        return chunks() * ((places() + m_shape.places() - 1) / m_shape.places());
-    }
+    int64_t blocks() const { return chunks() * divideUp(places(), m_shape.places()); }
 
     /// Elements of the taps' memory from one channel to the next.
     int64_t channelTaps() const { return m_spec.rows.kernel * m_shape.tapCopies * m_shape.tapRow; }
@@ -130,8 +125,7 @@ std::string DepthwiseTensorEmitter::loadTaps() const {
                        "        const int i = static_cast<int>(threadIdx.x) + step * {1};\n"
                        "        mine[step] = i < {2} && i < {3} - firstChannel * {4} ? ({5})->bits "
                        ": 0;\n    }}\n",
-                       (count + threads - 1) / threads, threads, count, m_spec.results * taps, taps,
-                       at);
+                       divideUp(count, threads), threads, count, m_spec.results * taps, taps, at);
 }
 
 std::string DepthwiseTensorEmitter::storeTaps() const {
@@ -143,7 +137,7 @@ std::string DepthwiseTensorEmitter::storeTaps() const {
                     "        if (i >= {2})\n            continue;\n"
                     "        unsigned short* const to = taps + i / {3} * {4} + {5};\n"
                     "        to[0] = mine[step];\n",
-                    (count + threads - 1) / threads, threads, count, m_spec.columns.kernel,
+                    divideUp(count, threads), threads, count, m_spec.columns.kernel,
                     m_shape.tapCopies * m_shape.tapRow,
                     fmt::format("(i % {} * {} + {})", m_spec.columns.kernel,
                                 m_spec.columns.dilation, 7 * m_spec.columns.stride));
@@ -159,9 +153,7 @@ std::string DepthwiseTensorEmitter::eachRow(const char* table, int64_t rows, int
     const int64_t lines = m_shape.places() * rows, perLine = m_shape.eights() * pairs;
     const int64_t across = std::min(perLine, m_shape.threads());
     const int64_t atATime = m_shape.threads() / across;
-    const int64_t trips = (lines + atATime - 1) / atATime;
-    const int64_t rounds = (trips + rowsAtOnce - 1) / rowsAtOnce;
-    const int64_t atOnce = (trips + rounds - 1) / rounds;
+    const int64_t atOnce = perRound(divideUp(lines, atATime), rowsAtOnce);
     return fmt::format(
                "#pragma unroll 1\n    for (int own = threadIdx.x < {0}u ? "
                "static_cast<int>(threadIdx.x % {1}u) : {2}; own < {2};\n         own += {1}) {{\n"

@@ -3,6 +3,7 @@
 // fetch longer pieces of memory; both leave fewer blocks, and fewer of them a multiprocessor.
 #include "core/cost/cost.h"
 #include "gpu/kernels/depthwise_tensor.h"
+#include "gpu/kernels/parts.h"
 
 #include <fmt/format.h>
 
@@ -17,15 +18,6 @@ constexpr int64_t mostProducts = 256;    ///< of a channel, unrolled
 constexpr int64_t mostRowTaps = 9;       ///< rows of taps: their sums and factors stay in registers
 constexpr int64_t mostTapRegisters = 36; ///< factors of a lane
 constexpr int64_t registersOfThread = 64;
-constexpr int64_t everywhere = 48 << 10; ///< shared memory that every device gives a block
-
-int64_t divideUp(int64_t x, int64_t by) {
-    return (x + by - 1) / by;
-}
-
-int64_t roundUp(int64_t x, int64_t to) {
-    return divideUp(x, to) * to;
-}
 
 /// How many of the eight rows of 16 bytes of a fragment lie in the same banks, at most.
 int64_t sharedBanks(const ConvSpec& spec, const DepthwiseTensorShape& shape, int64_t placeWords) {
@@ -111,21 +103,12 @@ double predictedClocks(const ConvSpec& spec, const DepthwiseTensorShape& shape) 
     return number(each) * std::max(cache / reached, issue / issued);
 }
 
-int64_t sharedLimit(const ConvSpec& spec) {
-    const DeviceProfile* profile = spec.request->profile;
-    if (!profile || profile->sharedBytesPerUnit <= 0)
-        return everywhere;
-    return std::max<int64_t>(static_cast<int64_t>(profile->sharedBytesPerUnit / 2) - 1024,
-                             everywhere);
-}
-
 std::optional<Reason> refused(const ConvSpec& spec) {
     if (spec.channelsPerGroup != 1 || spec.code->poolWindow || spec.results != spec.channels)
         return refusal("support", "no depthwise convolution with a result a channel");
     if (!spec.takesTensorCores())
         return refusal("dtype", "tensor cores take 16-bit operands, and sums in another order");
-    if (spec.writes.size() != 1 || sizeOf(spec.writes[0].dtype) != 2 ||
-        !isFloat(spec.writes[0].dtype))
+    if (spec.writes.size() != 1 || !isNarrowFloat(spec.writes[0].dtype))
         return refusal("support", "one result of 16-bit elements is made");
     if (!spec.vectors(spec.x, 8) || !spec.vectors(spec.writes[0], 8))
         return refusal("layout", "channels do not lie in eights along memory");
@@ -159,7 +142,7 @@ std::variant<DepthwiseTensorShape, Reason> depthwiseTensorShape(const ConvSpec& 
                     shape.stack = stack;
                     shape.height = height;
                     complete(spec, shape);
-                    if (shape.sharedBytes(spec) > sharedLimit(spec) ||
+                    if (shape.sharedBytes(spec) > spec.sharedBytesOf(2) ||
                         2 * shape.steps * spec.rows.kernel > mostTapRegisters ||
                         height * spec.rows.kernel * shape.steps > mostProducts)
                         continue;

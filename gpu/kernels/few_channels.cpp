@@ -2,6 +2,7 @@
 #include "gpu/kernels/few_channels.h"
 
 #include "core/graph/type.h"
+#include "gpu/kernels/parts.h"
 
 #include <fmt/format.h>
 
@@ -60,17 +61,15 @@ private:
     std::string poolTap() const;
     std::string poolEnd() const;
 
-    int64_t tileRows() const { return (outRows() + m_shape.outRows - 1) / m_shape.outRows; }
+    int64_t tileRows() const { return divideUp(outRows(), m_shape.outRows); }
 
-    int64_t tileColumns() const {
-        return (outColumns() + m_shape.outColumns - 1) / m_shape.outColumns;
-    }
+    int64_t tileColumns() const { return divideUp(outColumns(), m_shape.outColumns); }
 
     int64_t outRows() const { return m_pooled ? m_spec.code->poolSpace[2] : m_spec.rows.out; }
 
     int64_t outColumns() const { return m_pooled ? m_spec.code->poolSpace[3] : m_spec.columns.out; }
 
-    int64_t chunks() const { return (m_spec.results + m_shape.results - 1) / m_shape.results; }
+    int64_t chunks() const { return divideUp(m_spec.results, m_shape.results); }
 
     const char* cellType() const {
         return m_shape.narrowCells ? "unsigned short" : m_spec.accumulator();
@@ -134,9 +133,7 @@ std::string FewChannelsEmitter::place() const {
 
 /// All loads of a thread are under way before the first is stored.
 std::string FewChannelsEmitter::stage(const Staged& what) const {
-    const int64_t trips = (what.count + m_threads - 1) / m_threads;
-    const int64_t rounds = (trips + loadsAtOnce - 1) / loadsAtOnce;
-    const int64_t atOnce = (trips + rounds - 1) / rounds;
+    const int64_t atOnce = perRound(divideUp(what.count, m_threads), loadsAtOnce);
     return fmt::format(
         "#pragma unroll 1\n"
         "    for (int from = static_cast<int>(threadIdx.x); from < {0}; from += {1}) {{\n"
@@ -157,9 +154,7 @@ std::string FewChannelsEmitter::stage(const Staged& what) const {
 std::string FewChannelsEmitter::stagePicture() const {
     const ConvAxis &rows = m_spec.rows, &columns = m_spec.columns;
     const int64_t across = std::min(m_shape.inColumns, m_threads), lines = m_threads / across;
-    const int64_t trips = (m_shape.inRows + lines - 1) / lines;
-    const int64_t rounds = (trips + loadsAtOnce - 1) / loadsAtOnce;
-    const int64_t atOnce = (trips + rounds - 1) / rounds;
+    const int64_t atOnce = perRound(divideUp(m_shape.inRows, lines), loadsAtOnce);
     const int64_t width = m_shape.matrix ? m_shape.channels / 2 : m_shape.channels;
     auto at = [&](int64_t c) { return m_spec.offset(m_spec.x, "n", std::to_string(c), "y", "x"); };
     std::string load, store;

@@ -3,6 +3,7 @@
 // for two blocks on a multiprocessor.
 #include "core/graph/type.h"
 #include "gpu/kernels/few_channels.h"
+#include "gpu/kernels/parts.h"
 
 #include <fmt/format.h>
 
@@ -13,15 +14,6 @@ namespace fuselage::gpu {
 namespace {
 
 constexpr int64_t mostChannels = 4;
-constexpr int64_t everywhere = 48 << 10; ///< shared memory that every device gives a block
-
-bool narrow(DType type) {
-    return isFloat(type) && sizeOf(type) == 2;
-}
-
-int64_t roundUp(int64_t x, int64_t to) {
-    return (x + to - 1) / to * to;
-}
 
 /// Whether a place's taps begin at a multiple of 16 bytes wherever it is, and padding the rows of
 /// taps for that costs few steps.
@@ -100,9 +92,9 @@ void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
 /// As many blocks as the device holds at a time, so that each stages its weights once.
 void countBlocks(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
     const Extents& out = pooled ? spec.code->poolSpace : spec.code->space;
-    const int64_t tiles = spec.images * roundUp(out[2], shape.outRows) / shape.outRows *
-                          (roundUp(out[3], shape.outColumns) / shape.outColumns);
-    const int64_t parts = roundUp(spec.results, shape.results) / shape.results;
+    const int64_t tiles =
+        spec.images * divideUp(out[2], shape.outRows) * divideUp(out[3], shape.outColumns);
+    const int64_t parts = divideUp(spec.results, shape.results);
     const DeviceProfile* profile = spec.request->profile;
     const int64_t units = profile ? static_cast<int64_t>(profile->units) : 0;
     const int64_t most = units * residentBlocks(spec, shape) / parts;
@@ -146,13 +138,9 @@ std::variant<FewChannelsShape, Reason> fewChannelsShape(const ConvSpec& spec, bo
     }
     const bool constant = spec.request->constant(code.b.operand) != nullptr;
     shape.packed = shape.matrix && constant;
-    shape.narrowCells = pooled && code.poolKind == PoolKind::Max && narrow(spec.writes[0].dtype);
-    const DeviceProfile* profile = spec.request->profile;
-    const int64_t limit =
-        profile && profile->sharedBytesPerUnit > 0
-            ? std::clamp<int64_t>(static_cast<int64_t>(profile->sharedBytesPerUnit / 3) - 1024,
-                                  everywhere, 96 << 10)
-            : everywhere;
+    shape.narrowCells =
+        pooled && code.poolKind == PoolKind::Max && isNarrowFloat(spec.writes[0].dtype);
+    const int64_t limit = spec.sharedBytesOf(3);
     const int64_t step = shape.matrix ? 16 : 8;
     const int64_t most = std::min<int64_t>(64, roundUp(spec.results, step));
     const Extents& out = pooled ? code.poolSpace : code.space;
