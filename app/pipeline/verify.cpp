@@ -179,8 +179,8 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
                                none, actual.elementCount());
     if (made > 0)
         out.note = fmt::format("{} of {} elements are finite where the reference is infinite or no "
-                               "number: a Relu or Clip that a library computes with a product "
-                               "drops NaN, which --strict keeps",
+                               "number (a Relu or Clip that a library computes with a product "
+                               "drops NaN; --strict keeps it)",
                                made, actual.elementCount());
     if (lost > 0)
         out.note = fmt::format("it overflowed: {} of {} elements are infinite or no number where "

@@ -3,7 +3,6 @@
 
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/prepared.h"
-#include "core/onnx/model_file.h"
 
 #include <fmt/format.h>
 
@@ -118,21 +117,12 @@ Result<std::vector<Tensor>> InputSets::read(const Graph& model, const DimensionV
             return failure(done.error());
         return inputs;
     }
-    std::vector<Tensor> out;
-    for (size_t i = 0; i < model.inputs().size(); ++i) {
-        const std::string file = fmt::format("{}/input_{}.pb", m_folders[set], i);
-        auto tensor = model_io::loadTensor(file);
-        if (!tensor)
-            return failure(tensor.error());
-        if (auto fits = checkFits(model.value(model.inputs()[i]), *tensor, file); !fits)
+    auto out = app::readTensors(m_folders[set], model);
+    for (size_t i = 0; out && i < out->size(); ++i)
+        if (auto fits = checkFits(model.value(model.inputs()[i]), (*out)[i],
+                                  fmt::format("{}/input_{}.pb", m_folders[set], i));
+            !fits)
             return failure(fits.error());
-        out.push_back(std::move(*tensor));
-    }
-    const std::string beyond = fmt::format("{}/input_{}.pb", m_folders[set], out.size());
-    if (std::error_code error; fs::exists(beyond, error))
-        return badData(
-            fmt::format("the model has {} input{}", out.size(), out.size() == 1 ? "" : "s"), beyond,
-            "take the file away, or give data of this model");
     return out;
 }
 

@@ -27,8 +27,9 @@ int64_t columnsOf(const Contraction& code);
 double laneProductPrice(const KernelProgram& program, const Work& work,
                         const DeviceProfile& profile);
 
-/// What a product takes beside its work, on so many units: a processor's calls of its library for
-/// each matrix of an attention, on a GPU until its first tile is there and its last one written.
+/// What a program takes beside its work, on so many units: a processor's calls of its library for
+/// each matrix of an attention; on a GPU until a product's first tile is there and its last one
+/// written, or a row is folded.
 double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, double units);
 
 } // namespace fuselage

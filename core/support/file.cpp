@@ -99,6 +99,34 @@ private:
     bool m_named = false;
 };
 
+/// A pipe, a terminal, /dev/null: written as it is, never replaced by a file.
+bool isStream(const std::string& path) {
+    struct stat at {};
+    return ::stat(path.c_str(), &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
+}
+
+/// What a symbolic link stands for, so that the link stays.
+std::string behindLinks(const std::string& path) {
+    std::filesystem::path at = path;
+    std::error_code error;
+    for (int links = 0; links < 40 && std::filesystem::is_symlink(at, error); ++links)
+        at = at.parent_path() / std::filesystem::read_symlink(at, error);
+    return at.string();
+}
+
+Result<void> writeStream(const std::vector<FilePiece>& pieces, const std::string& path) {
+    const FileHandle stream(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    bool written = stream.value() >= 0;
+    uint64_t at = 0;
+    for (const FilePiece& piece : pieces) {
+        const std::vector<std::byte> gap(piece.offset > at ? piece.offset - at : 0);
+        written = written && writeAll(stream.value(), gap.data(), gap.size()) &&
+                  writeAll(stream.value(), piece.data, piece.size);
+        at = piece.offset + piece.size;
+    }
+    return written ? Result<void>() : cannotWrite(path);
+}
+
 } // namespace
 
 FileHandle::~FileHandle() {
@@ -130,34 +158,6 @@ Result<std::string> readFile(const std::string& path) {
         return failure("file.read", "file cannot be read", path,
                        "check the path and its permissions");
     return text.str();
-}
-
-/// A pipe, a terminal, /dev/null: written as it is, never replaced by a file.
-bool isStream(const std::string& path) {
-    struct stat at {};
-    return ::stat(path.c_str(), &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
-}
-
-/// What a symbolic link stands for, so that the link stays.
-std::string behindLinks(const std::string& path) {
-    std::filesystem::path at = path;
-    std::error_code error;
-    for (int links = 0; links < 40 && std::filesystem::is_symlink(at, error); ++links)
-        at = at.parent_path() / std::filesystem::read_symlink(at, error);
-    return at.string();
-}
-
-Result<void> writeStream(const std::vector<FilePiece>& pieces, const std::string& path) {
-    const FileHandle stream(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    bool written = stream.value() >= 0;
-    uint64_t at = 0;
-    for (const FilePiece& piece : pieces) {
-        const std::vector<std::byte> gap(piece.offset > at ? piece.offset - at : 0);
-        written = written && writeAll(stream.value(), gap.data(), gap.size()) &&
-                  writeAll(stream.value(), piece.data, piece.size);
-        at = piece.offset + piece.size;
-    }
-    return written ? Result<void>() : cannotWrite(path);
 }
 
 Result<void> checkWritable(const std::string& given) {

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <random>
 
@@ -270,4 +271,17 @@ TEST(Amplification, NeighboursIn16BitsAreOneStepAway) {
         EXPECT_EQ(half.at(4), 1e9F) << "it is no number of the type";
         EXPECT_EQ(std::fabs(app::nudged({input}, seed, DType::BFloat16)[0].at(2) + 3), 0x1p-6);
     }
+}
+
+TEST(Amplification, NumbersWhereTheReferenceHasNoneAreNamed) {
+    const auto reference = ReferenceValue::from(Tensor::ofFloats({3}, {NAN, 1, INFINITY}));
+    const auto compared = [&](float first) {
+        return app::compareOutput("y", "fused", reference,
+                                  Tensor::ofFloats({3}, {first, 1, INFINITY}));
+    };
+    EXPECT_TRUE(compared(NAN).ok);
+    const app::OutputAgreement dropped = compared(0);
+    EXPECT_FALSE(dropped.ok);
+    EXPECT_EQ(dropped.note.find("1 of 3 elements are finite where the reference"), 0U)
+        << dropped.note;
 }
