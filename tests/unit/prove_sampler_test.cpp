@@ -74,4 +74,9 @@ TEST(Sampler, ShapesAreCutAndPutTogetherAlike) {
     EXPECT_EQ(partings.again({3, 4, 9}, choices), (Extents{12, 9}));
     EXPECT_EQ(partings.again({9, 9}, choices), std::nullopt);
     EXPECT_EQ(app::inGroups({2, 3}, {}, partings, choices), std::nullopt);
+    // More than any tensor has, as a rule may say it: at once all the same.
+    const int64_t whole = 3LL << 60;
+    const auto large = app::inGroups({whole}, app::KnownDimensions(3), partings, choices);
+    ASSERT_TRUE(large);
+    EXPECT_EQ(app::productOf(*large), whole);
 }

@@ -25,6 +25,21 @@ void share(size_t items, size_t groups, std::vector<size_t>& sizes,
     }
 }
 
+/// Ascending; of numbers beyond 2^32 those that are small, and what they leave.
+Extents divisorsOf(int64_t whole) {
+    constexpr int64_t mostTried = 1 << 16;
+    Extents out, large;
+    for (int64_t divisor = 1; divisor <= std::min(whole / divisor, mostTried); ++divisor) {
+        if (whole % divisor != 0)
+            continue;
+        out.push_back(divisor);
+        if (whole / divisor != divisor)
+            large.push_back(whole / divisor);
+    }
+    out.insert(out.end(), large.rbegin(), large.rend());
+    return out;
+}
+
 /// One dimension as that many, some of them known; appended to `out`.
 void takeApart(int64_t whole, const KnownDimensions& known, const Partings& partings,
                Choices& choices, Extents& out) {
@@ -45,10 +60,7 @@ void takeApart(int64_t whole, const KnownDimensions& known, const Partings& part
             open.clear();
         }
     for (; open.size() > 1; open.pop_back()) {
-        Extents divisors;
-        for (int64_t divisor = 1; divisor <= left; ++divisor)
-            if (left % divisor == 0)
-                divisors.push_back(divisor);
+        const Extents divisors = divisorsOf(left);
         if (divisors.empty())
             break; // of 0 elements
         left /= parts[open.back()] = divisors[choices.pick(static_cast<uint32_t>(divisors.size()))];

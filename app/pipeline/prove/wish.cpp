@@ -130,7 +130,7 @@ Extents rightFactor(OperandContext& context, const Extents& left,
     const int64_t columns = isAsked ? result->back() : context.dimension();
     // Batches, the innermost first: what the left side lacks of the result, else as it comes.
     const Extents batches(left.begin(), left.size() > 2 ? left.end() - 2 : left.begin());
-    const size_t wanted = isAsked && result->size() > 2 ? result->size() - 2 : batches.size();
+    const size_t wanted = isAsked ? std::max<size_t>(result->size(), 2) - 2 : batches.size();
     const bool isWhole = context.choices.pick(2) == 1;
     Extents out;
     size_t needed = 0; // of `out`
