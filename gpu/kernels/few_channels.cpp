@@ -424,7 +424,7 @@ KernelPart FewChannelsEmitter::emit() {
     part.threads = static_cast<uint32_t>(m_threads);
     part.blocks = m_shape.blocks * chunks();
     part.sharedBytes = static_cast<uint32_t>(m_shape.sharedBytes());
-    part.residentBlocks = residentBlocks(m_spec, m_shape);
+    part.residentBlocks = static_cast<uint32_t>(m_shape.residents);
     part.comment = {fmt::format(
         "{} by {} taps over {} channels: a block makes tiles of {} by {} results{} of "
         "{} channels from {} by {} sums, by {}",

@@ -23,6 +23,7 @@ struct FewChannelsShape {
     int64_t inRows = 1, inColumns = 1;     ///< of the picture
     int64_t pairPitch = 0;                 ///< words of its rows, for the tensor cores
     int64_t warps = 8;
+    int64_t residents = 2;    ///< blocks that a multiprocessor is to hold at a time
     int64_t blocks = 1;       ///< of each part of the results; they share the tiles
     bool narrowCells = false; ///< the tile of sums holds results as they are stored
     // Shared memory: bytes of each part, in this order.
@@ -49,9 +50,6 @@ std::variant<FewChannelsShape, Reason> fewChannelsShape(const ConvSpec& spec, bo
 /// pool follows, in `cells`.
 std::string fewChannelsProducts(const ConvSpec& spec, const FewChannelsShape& shape,
                                 const ConvResult& result);
-
-/// Blocks that a multiprocessor is to hold at a time.
-uint32_t residentBlocks(const ConvSpec& spec, const FewChannelsShape& shape);
 
 /// Channels that a thread of the products holds when it applies the epilogue.
 int epilogueWidth(const FewChannelsShape& shape);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile sizes of convolutions with few channels: as many results and as large a tile as leave room
-// for two blocks on a multiprocessor.
+// Tile sizes of convolutions with few channels: as many results as fit, since every part of them
+// stages the picture anew; for tensor cores the tile that is predicted to be done first, else as
+// large a one as leaves room for two blocks on a multiprocessor.
 #include "core/graph/type.h"
 #include "gpu/kernels/few_channels.h"
 #include "gpu/kernels/parts.h"
@@ -8,12 +9,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace fuselage::gpu {
 
 namespace {
 
 constexpr int64_t mostChannels = 4;
+constexpr int64_t plainBlocks = 3; ///< whose memory fits a multiprocessor, without tensor cores
+constexpr int64_t mostRows = 32, mostColumns = 64; ///< of a tile's results, where all are tried
+constexpr int64_t mostWarps =
+    16; ///< of a multiprocessor: 128 registers a thread, with 72 the sums spill
 
 /// Whether a place's taps begin at a multiple of 16 bytes wherever it is, and padding the rows of
 /// taps for that costs few steps.
@@ -51,6 +57,7 @@ int64_t pairPitch(const ConvSpec& spec, const FewChannelsShape& shape) {
     return least;
 }
 
+/// What follows from the tile's results: its sums and its piece of the picture, and their memory.
 void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
     shape.convRows = shape.outRows;
     shape.convColumns = shape.outColumns;
@@ -71,34 +78,102 @@ void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
         shape.pictureBytes = roundUp(shape.inRows * shape.picturePitch() * 4, 16);
         shape.weightBytes = shape.results * shape.weightPitch(spec) * 2;
         shape.offsetBytes = shape.fragments ? 0 : roundUp(shape.steps(spec) * 8 * 4, 16);
-        // Warps that share the pairs of 16 places evenly.
-        const int64_t tiles = (shape.places() + 31) / 32;
-        shape.warps = 8;
-        for (int64_t warps = 8; warps >= 4; --warps)
-            if (roundUp(tiles, warps) < roundUp(tiles, shape.warps))
-                shape.warps = warps;
     } else {
         shape.pictureBytes =
             roundUp(shape.channels * shape.inRows * shape.picturePitch() * size, 16);
         shape.weightBytes = roundUp(shape.channels * spec.taps() * shape.results * size, 16);
         shape.offsetBytes = 0;
-        shape.warps = 8;
     }
     // A warp leaves the sums of all its 32 places.
     const int64_t cells = shape.matrix ? roundUp(shape.places(), 32) : shape.places();
     shape.cellBytes = roundUp(cells * shape.cellPitch() * (shape.narrowCells ? 2 : size), 16);
 }
 
+int64_t unitsOf(const ConvSpec& spec) {
+    const DeviceProfile* profile = spec.request->profile;
+    return profile && profile->units > 0 ? static_cast<int64_t>(profile->units) : 132;
+}
+
+/// Tiles of the whole result, of each part of its channels.
+int64_t tilesOf(const ConvSpec& spec, const FewChannelsShape& shape, bool pooled) {
+    const Extents& out = pooled ? spec.code->poolSpace : spec.code->space;
+    return spec.images * divideUp(out[2], shape.outRows) * divideUp(out[3], shape.outColumns);
+}
+
 /// As many blocks as the device holds at a time, so that each stages its weights once.
 void countBlocks(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
-    const Extents& out = pooled ? spec.code->poolSpace : spec.code->space;
-    const int64_t tiles =
-        spec.images * divideUp(out[2], shape.outRows) * divideUp(out[3], shape.outColumns);
     const int64_t parts = divideUp(spec.results, shape.results);
-    const DeviceProfile* profile = spec.request->profile;
-    const int64_t units = profile ? static_cast<int64_t>(profile->units) : 0;
-    const int64_t most = units * residentBlocks(spec, shape) / parts;
-    shape.blocks = most > 0 ? std::min(tiles, most) : tiles;
+    const int64_t most = unitsOf(spec) * shape.residents / parts;
+    shape.blocks = std::clamp<int64_t>(tilesOf(spec, shape, pooled), 1, std::max<int64_t>(most, 1));
+}
+
+/// Warps that share the pairs of 16 places evenly; between them, the blocks of a multiprocessor
+/// have no more than registers allow.
+void chooseWarps(FewChannelsShape& shape) {
+    const int64_t tiles = divideUp(shape.places(), 32), most = mostWarps / shape.residents;
+    shape.warps = most;
+    for (int64_t warps = most; warps >= (most + 1) / 2; --warps)
+        if (roundUp(tiles, warps) < roundUp(tiles, shape.warps))
+            shape.warps = warps;
+}
+
+/// Places whose sums a multiprocessor makes one after the other, counted with those that its warps
+/// make beyond the tile, until the last block is done. Half of the time it is the tensor cores that
+/// count, and some of the four have a warp more than others. An H200 took 11.2 ns for each at 64
+/// results of 7 by 7 taps, and 0.97 to 1.10 of that (10 of 11 tiles of 2026-11-28; 1.27 the other).
+double predictedPlaces(const ConvSpec& spec, const FewChannelsShape& shape, bool pooled) {
+    constexpr int64_t tileOverhead = 8, weights = 64; // counted in places
+    const int64_t together =
+        divideUp(shape.blocks * divideUp(spec.results, shape.results), unitsOf(spec));
+    const int64_t turns = divideUp(tilesOf(spec, shape, pooled), shape.blocks);
+    const int64_t each = roundUp(shape.places(), shape.warps * 32) + tileOverhead;
+    const auto warps = static_cast<double>(together * shape.warps);
+    const double uneven =
+        0.5 + 0.5 * static_cast<double>(roundUp(together * shape.warps, 4)) / warps;
+    return static_cast<double>(together) * (static_cast<double>(turns * each) * uneven + weights);
+}
+
+/// The tile of these results that is predicted to be done first.
+std::optional<FewChannelsShape> fastestTile(const ConvSpec& spec, FewChannelsShape shape,
+                                            bool pooled) {
+    const Extents& out = pooled ? spec.code->poolSpace : spec.code->space;
+    std::optional<FewChannelsShape> best;
+    double bestPlaces = 0;
+    for (shape.outRows = 1; shape.outRows <= std::min(out[2], mostRows); ++shape.outRows)
+        for (shape.outColumns = 1; shape.outColumns <= std::min(out[3], mostColumns);
+             ++shape.outColumns) {
+            sizeTile(spec, shape, pooled);
+            for (int64_t residents : {3, 2, 1}) {
+                shape.residents = residents;
+                if (shape.sharedBytes() > spec.sharedBytesOf(residents))
+                    continue;
+                chooseWarps(shape);
+                countBlocks(spec, shape, pooled);
+                const double places = predictedPlaces(spec, shape, pooled);
+                if (!best || places < bestPlaces) {
+                    best = shape;
+                    bestPlaces = places;
+                }
+            }
+        }
+    return best;
+}
+
+/// Without tensor cores: the largest of a few tiles; small ones where nothing else is left.
+std::optional<FewChannelsShape> largestTile(const ConvSpec& spec, FewChannelsShape shape,
+                                            bool pooled, bool small) {
+    const Extents& out = pooled ? spec.code->poolSpace : spec.code->space;
+    const int64_t times = pooled ? 1 : 2;
+    auto fits = [&](int64_t rows, int64_t columns) {
+        shape.outRows = std::min(out[2], times * rows);
+        shape.outColumns = std::min(out[3], times * columns);
+        sizeTile(spec, shape, pooled);
+        countBlocks(spec, shape, pooled);
+        return shape.sharedBytes() <= spec.sharedBytesOf(plainBlocks);
+    };
+    if (fits(8, 8) || fits(4, 8) || (small && (fits(4, 4) || fits(2, 4) || fits(1, 4))))
+        return shape;
+    return {};
 }
 
 } // namespace
@@ -109,11 +184,6 @@ int64_t FewChannelsShape::picturePitch() const {
 
 int64_t FewChannelsShape::cellPitch() const {
     return narrowCells ? results + 8 : results + 1;
-}
-
-uint32_t residentBlocks(const ConvSpec& spec, const FewChannelsShape& shape) {
-    // Older units would spill for a third block, and have no memory for it.
-    return shape.matrix && spec.request->capability >= 80 ? 3 : 2;
 }
 
 int epilogueWidth(const FewChannelsShape& shape) {
@@ -140,32 +210,21 @@ std::variant<FewChannelsShape, Reason> fewChannelsShape(const ConvSpec& spec, bo
     shape.packed = shape.matrix && constant;
     shape.narrowCells =
         pooled && code.poolKind == PoolKind::Max && isNarrowFloat(spec.writes[0].dtype);
-    const int64_t limit = spec.sharedBytesOf(3);
-    const int64_t step = shape.matrix ? 16 : 8;
-    const int64_t most = std::min<int64_t>(64, roundUp(spec.results, step));
-    const Extents& out = pooled ? code.poolSpace : code.space;
-    auto fits = [&](int64_t results, int64_t rows, int64_t columns) {
-        shape.results = results;
-        shape.outRows = std::min(out[2], pooled ? rows : 2 * rows);
-        shape.outColumns = std::min(out[3], pooled ? columns : 2 * columns);
-        sizeTile(spec, shape, pooled);
-        return shape.sharedBytes() <= limit;
-    };
-    auto counted = [&] {
-        countBlocks(spec, shape, pooled);
-        return shape;
-    };
-    // Every part of the results stages the picture anew, so they come before the size of the tile.
-    for (int64_t results = most; results >= step;
-         results = results > step ? results / 2 / step * step : 0)
-        for (int64_t rows : {8, 4})
-            if (fits(results, rows, 8))
-                return counted();
-    for (int64_t rows : {4, 2, 1})
-        if (fits(step, rows, 4))
-            return counted();
+    const int64_t least = shape.matrix ? 16 : 8;
+    const int64_t most = std::min<int64_t>(64, roundUp(spec.results, least));
+    for (shape.results = most; shape.results >= least;
+         shape.results = shape.results / 2 / least * least) {
+        auto tile = shape.matrix ? fastestTile(spec, shape, pooled)
+                                 : largestTile(spec, shape, pooled, shape.results == least);
+        if (tile)
+            return *tile;
+    }
+    shape.results = least;
+    shape.outRows = shape.outColumns = 1;
+    sizeTile(spec, shape, pooled);
     return refusal("smem", fmt::format("a tile takes {} bytes of shared memory, {} are there",
-                                       shape.sharedBytes(), limit));
+                                       shape.sharedBytes(),
+                                       spec.sharedBytesOf(shape.matrix ? 1 : plainBlocks)));
 }
 
 } // namespace fuselage::gpu

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <random>
+
 namespace fuselage::gpu_suite {
 
 namespace {
@@ -19,6 +22,50 @@ std::string stem(const StemText& text) {
                        "{{ c = Conv<{5}>(x, w) m = Mul(c, s) a = Add(m, b) {6} }}",
                        text.type, text.x, text.w, text.results, text.y, text.conv,
                        text.pool.empty() ? "y = Relu(a)" : "r = Relu(a) y = " + text.pool + "(r)");
+}
+
+/// Sizes, steps, pools, layouts and devices as they come: tiles of all forms, and what lies beyond
+/// the last one.
+Case drawn(uint32_t seed) {
+    std::mt19937 random(seed);
+    auto from = [&](int64_t least, int64_t most) {
+        return least + static_cast<int64_t>(random() % static_cast<uint32_t>(most - least + 1));
+    };
+    auto extent = [](int64_t in, int64_t pads, int64_t kernel, int64_t stride) {
+        return (in + pads - kernel) / stride + 1;
+    };
+    const int64_t images = from(1, 3), channels = from(1, 4), results = from(1, 10) * from(1, 8);
+    const int64_t down = from(1, 7), right = from(1, 7), step = from(1, 3), pad = from(0, 2);
+    const int64_t rows = from(7, 60), columns = from(7, 60);
+    const int64_t madeRows = extent(rows, 2 * pad, down, step);
+    const int64_t madeColumns = extent(columns, 2 * pad, right, step);
+    const bool pooled = from(0, 2) != 0 && std::min(madeRows, madeColumns) >= 3;
+    const int64_t window = from(2, 3), apart = from(1, 2);
+    StemText text;
+    text.type = from(0, 4) == 0 ? "float" : from(0, 3) == 0 ? "bfloat16" : "float16";
+    text.x = fmt::format("{},{},{},{}", images, channels, rows, columns);
+    text.w = fmt::format("{},{},{},{}", results, channels, down, right);
+    text.results = std::to_string(results);
+    text.conv = fmt::format("kernel_shape=[{},{}], strides=[{},{}], pads=[{},{},{},{}]", down,
+                            right, step, step, pad, pad, pad, pad);
+    if (pooled)
+        text.pool = fmt::format("{}Pool<kernel_shape=[{},{}], strides=[{},{}], pads=[1,0,1,0]>",
+                                from(0, 3) == 0 ? "Average" : "Max", window, window, apart, apart);
+    text.y = fmt::format("{},{},{},{}", images, results,
+                         pooled ? extent(madeRows, 2, window, apart) : madeRows,
+                         pooled ? extent(madeColumns, 0, window, apart) : madeColumns);
+    Case out;
+    out.name = fmt::format("stem_drawn_{}", seed);
+    out.bodies = {stem(text)};
+    out.variants = pooled ? "stem_pool" : "conv_direct";
+    for (const char* value : {"in0", "out0"})
+        if (from(0, 1) == 0)
+            out.placements[value] = {{0, 2, 3, 1}};
+    if (from(0, 1) == 0)
+        out.constants = "in1";
+    out.units = static_cast<int>(from(0, 2) * from(1, 4));
+    out.sharedBytes = from(0, 2) * (114 << 10);
+    return out;
 }
 
 const char* const seven = "kernel_shape=[7,7], strides=[2,2], pads=[3,3,3,3]";
@@ -102,6 +149,8 @@ std::vector<Case> fewChannelsCases() {
     large.placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
     large.constants = "in1";
     large.compileOnly = true;
+    for (uint32_t seed = 1; seed <= 12; ++seed)
+        out.push_back(drawn(seed));
     return out;
 }
 

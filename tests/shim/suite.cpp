@@ -126,6 +126,7 @@ Prepared prepare(const Case& source) {
     if (source.units != 0) {
         out.profile = std::make_unique<DeviceProfile>();
         out.profile->units = source.units;
+        out.profile->sharedBytesPerUnit = static_cast<double>(source.sharedBytes);
         out.request.profile = out.profile.get();
     }
     std::istringstream constants(source.constants);

@@ -38,6 +38,7 @@ struct Case {
     int stored = -1;         ///< the input that is a constant when the body is lowered; -1: none
     uint32_t capability = 0; ///< of the device; 0: what all of them have
     int units = 0;           ///< its multiprocessors; 0: no profile
+    int64_t sharedBytes = 0; ///< of each of them; 0: what every device gives a block
     NumericClass allowed = NumericClass::Reassociated;
 };
 
