@@ -23,6 +23,22 @@ struct IntegerProducts {
 };
 constexpr IntegerProducts integerProducts;
 
+/// Whether weights have one channel a group.
+bool isDepthwise(const KernelProgram& program, const Contraction& code) {
+    return code.kind != Contraction::Kind::MatMul && code.groups > 1 &&
+           program.inputs[code.b.operand].extents[1] == 1;
+}
+
+/// Rows of many taps that a GPU multiplies as banded matrices on its tensor cores.
+bool isBanded(const KernelProgram& program, const DeviceProfile& profile) {
+    constexpr int64_t leastTaps = 5;
+    const auto* code = std::get_if<Contraction>(&program.code);
+    return profile.kind == DeviceKind::Gpu && code && code->kind == Contraction::Kind::Conv &&
+           isDepthwise(program, *code) && isNarrowFloat(program.inputs[code->a.operand].dtype) &&
+           code->window.kernel.size() == 2 && code->window.kernel[1] >= leastTaps &&
+           code->window.strides[1] == 1 && code->groups % 8 == 0;
+}
+
 bool sumsIntegers(const KernelProgram& program, const DeviceProfile& profile) {
     const auto* code = std::get_if<Contraction>(&program.code);
     return code && code->accumulate == DType::Int32 && profile.kind == DeviceKind::Cpu;
@@ -67,9 +83,7 @@ bool multipliesIntegers(const KernelProgram& program, const DeviceProfile& profi
         return false;
     const OperandType& a = program.inputs[code->a.operand];
     const OperandType& b = program.inputs[code->b.operand];
-    const bool depthwise =
-        code->kind != Contraction::Kind::MatMul && code->groups > 1 && b.extents[1] == 1;
-    return sizeOf(a.dtype) == 1 && sizeOf(b.dtype) == 1 && !depthwise;
+    return sizeOf(a.dtype) == 1 && sizeOf(b.dtype) == 1 && !isDepthwise(program, *code);
 }
 
 double matrixPeak(const KernelProgram& program, const DeviceProfile& profile, bool tf32) {
@@ -261,7 +275,8 @@ double laneProductPrice(const KernelProgram& program, const Work& work,
                         const DeviceProfile& profile) {
     if (work.matrix || multipliesIntegers(program, profile))
         return 0;
-    return profile.laneProductIssue *
+    constexpr double banded = 0.68; // of its price on lanes: ConvNeXt-T on an H200, batch 32
+    return profile.laneProductIssue * (isBanded(program, profile) ? banded : 1) *
            (sumsIntegers(program, profile) ? integerProducts.depthwise : 1);
 }
 
