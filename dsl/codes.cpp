@@ -244,7 +244,7 @@ constexpr CodeRow rows[] = {
      "rule R { match { y = Softmax(x) -> Transpose; } gate gain.us > 1e9; }",
      "g (float[2,3] x) => (float[3,2] y) { a = Softmax(x) y = Transpose<perm = [1, 0]>(a) }"},
     {"M0410", "a shape or value that the rule asks for is not known",
-     "give the dimension a number, or drop the condition",
+     "give the dimension a number in the model (`--dim` sizes it for prices and runs alone), or drop the condition",
      "rule R { match { y = Relu(x: [N]); where N > 8; } }",
      "g (float[n] x) => (float[n] y) { y = Relu(x) }"},
     {"M0500", "fusing would close a cycle: a value leaves the match and comes back into it",

@@ -184,6 +184,18 @@ ValueId Draft::valueOf(const Quantity& quantity, DType like) {
     return {};
 }
 
+ValueId Draft::operandOf(const NodeSpec& spec, const Quantity& quantity, DType like) {
+    const size_t position = spec.inputs.size();
+    const std::optional<int64_t> whole = quantity.integerValue();
+    if (!whole || quantity.as<ValueId>() || quantity.as<TensorPtr>() ||
+        inputTypesOf(spec.op, position).allows(like == DType::Undefined ? DType::Int64 : like))
+        return valueOf(quantity, like);
+    const std::vector<std::string>& names = inputNamesOf(spec.op);
+    if (position < names.size() && names[position] == "axes")
+        return valueOf(Quantity::list({quantity}), DType::Int64);
+    return valueOf(quantity, DType::Int64);
+}
+
 bool Draft::addOperands(NodeSpec& spec, const Quantity::List& operands) {
     // The first operand of Where is a condition.
     const bool chooses = spec.op == Op::Where && operands.size() > 1;
@@ -211,7 +223,7 @@ bool Draft::addOperands(NodeSpec& spec, const Quantity::List& operands) {
                 *symbolic = Quantity::integer(-1);
             value = Quantity::list(std::move(dims));
         }
-        ValueId id = valueOf(value, like);
+        ValueId id = operandOf(spec, value, like);
         if (!id.valid())
             return fail("operand " + value.text() + " is no tensor"), false;
         spec.inputs.push_back(id);

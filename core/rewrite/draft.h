@@ -45,6 +45,9 @@ public:
 
 private:
     Quantity fail(std::string why);
+    /// As valueOf; a literal where an operator takes no `like`, but whole numbers, is one of those:
+    /// of axes the only one.
+    ValueId operandOf(const NodeSpec& spec, const Quantity& quantity, DType like);
     bool addOperands(NodeSpec& spec, const Quantity::List& operands);
     bool addAttributes(NodeSpec& spec, const NamedQuantities& attributes);
     Quantity resultsOf(NodeId id) const;

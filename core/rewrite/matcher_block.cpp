@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks: their roots, what must not match, conditions, and the end of a match.
+#include "core/rewrite/comparison.h"
 #include "core/rewrite/matcher_internal.h"
 
 #include <algorithm>
@@ -148,29 +149,29 @@ bool Search::holdsConditions(const Block& block) {
         Quantity value = evaluate(context(), condition.expression);
         if (value.truth() == Truth::True)
             continue;
-        const Expression& expression = condition.expression;
-        auto sides = [&] {
-            if (expression.kind != Expression::Kind::Binary || expression.args.size() != 2)
-                return std::pair(value.text(), std::string("true"));
-            return std::pair(evaluate(context(), expression.args[0]).text(),
-                             expression.text + " " +
-                                 evaluate(context(), expression.args[1]).text());
+        const auto sides = [&] {
+            const auto failed = failedComparison(context(), condition.expression, value.truth());
+            return failed ? std::pair(textOfSide(failed->found), failed->wanted())
+                          : std::pair(value.text(), std::string("true"));
         };
+        const RuleEdit without{RuleEdit::Kind::Replace, condition.span, {}, "true"};
         if (value.truth() == Truth::Unknown) {
             if (m_quiet > 0)
                 return false;
-            const auto* unknown = value.as<Quantity::Unknown>();
-            auto [found, expected] = sides();
+            const std::string missing = missingIn(context(), condition.expression);
+            const auto [found, expected] = sides();
             return refuse({code::unknown,
-                           "a condition is not known: found " + found + ", the rule wants " +
-                               expected + " (" + (unknown ? unknown->why : "no value") + ")",
-                           "give the dimension a number, or drop this condition",
+                           "a condition is not known: " +
+                               (missing.empty() ? "found " + found : "it asks for " + missing) +
+                               ", the rule wants " + expected,
+                           "give the dimension a number in the model, or drop this condition",
                            {{"found", found}, {"expected", expected}}},
-                          RuleEdit{RuleEdit::Kind::Replace, condition.span, {}, "true"});
+                          without);
         }
         miss(code::condition, nullptr, {}, {}, sides);
-        return m_noted && suggest("drop this condition, if the rule is right without it",
-                                  RuleEdit{RuleEdit::Kind::Replace, condition.span, {}, "true"});
+        if (m_noted)
+            m_nearest.span = condition.span;
+        return m_noted && suggest("drop this condition, if the rule is right without it", without);
     }
     return true;
 }

@@ -83,7 +83,7 @@ bool Search::checkType(const Term& term, ValueId id) {
             return refuse({code::unknown,
                            "the shape of `" + value.name + "` is not known: found " +
                                value.type.text() + ", the rule wants a scalar",
-                           "give the dimension a number",
+                           "give the dimension a number in the model",
                            {{"found", value.type.text()}, {"expected", "scalar"}}});
         if (!splat && *count != 1 && fails("a scalar"))
             return false;
@@ -181,7 +181,7 @@ bool Search::checkDim(const TypePattern& type, size_t index, const Dim& dim, con
     return refuse({code::unknown,
                    "a dimension of `" + m_graph.value(id).name + "` is not known: found " +
                        dim.text() + ", the rule wants " + wanted.text(),
-                   "give the dimension a number, or write `_` for it",
+                   "give the dimension a number in the model, or write `_` for it",
                    {{"found", dim.text()}, {"expected", wanted.text()}}},
                   RuleEdit{RuleEdit::Kind::Replace, pattern.span, {}, "_"});
 }
@@ -216,7 +216,7 @@ bool Search::checkTest(const AttributeTest& test, const Term& term, NodeId id) {
     return refuse({code::unknown,
                    "`" + test.name + "` of `" + node.name + "` is not known (" + why +
                        "), the rule wants " + expected,
-                   "fold it to a constant, or give the dimension a number",
+                   "fold it to a constant, or give the dimension a number in the model",
                    {{"found", found.text()}, {"expected", expected}}});
 }
 

@@ -81,7 +81,7 @@ std::optional<EscapeRuling> Search::rulingOn(ValueId value) {
             refuse(
                 {code::unknown,
                  "the condition of `escape` for `" + m_graph.value(value).name + "` is not known",
-                 "give the dimension a number",
+                 "give the dimension a number in the model",
                  {}});
             return std::nullopt;
         }

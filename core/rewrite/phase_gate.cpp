@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a legal match is also wanted: its gain against the gate of its rule, and what a refusal
 // says. Computes no gains itself.
+#include "core/rewrite/comparison.h"
 #include "core/rewrite/phase_internal.h"
 
 #include <fmt/format.h>
@@ -14,78 +15,6 @@ namespace {
 
 std::string numberText(double value) {
     return fmt::format("{:.4g}", value);
-}
-
-std::string textOfSide(const Quantity& side) {
-    const auto number = side.number();
-    return number ? numberText(*number) : side.text();
-}
-
-/// A comparison that does not hold: what was found, and what it is compared with.
-struct Comparison {
-    const Expression* whole = nullptr;
-    const Expression* limitAt = nullptr;
-    bool turned = false; ///< the limit stands first
-    std::string symbol;  ///< as read from `found` to `limit`
-    Quantity found, limit;
-
-    std::string wanted() const {
-        std::string text = textOfSide(limit);
-        if (symbol == "in" && text.starts_with('['))
-            text = "{" + text.substr(1, text.size() - 2) + "}"; // as rules write a set
-        return symbol + " " + text;
-    }
-};
-
-/// `5 < x` asks the same as `x > 5`.
-std::string mirrored(std::string symbol) {
-    if (symbol[0] == '<' || symbol[0] == '>')
-        symbol[0] = symbol[0] == '<' ? '>' : '<';
-    return symbol;
-}
-
-/// The comparison for which a condition is false; of several joined by `and`, the first.
-std::optional<Comparison> failedComparison(const EvaluateContext& context,
-                                           const Expression& condition) {
-    static constexpr std::string_view symbols[] = {"==", "!=", "<", "<=", ">", ">=", "in"};
-    if (condition.kind != Expression::Kind::Binary ||
-        evaluate(context, condition).truth() != Truth::False)
-        return std::nullopt;
-    const Expression &left = condition.args[0], &right = condition.args[1];
-    if (condition.text == "and") {
-        auto first = failedComparison(context, left);
-        return first ? first : failedComparison(context, right);
-    }
-    if (std::find(std::begin(symbols), std::end(symbols), condition.text) == std::end(symbols))
-        return std::nullopt;
-    const bool isLiteral =
-        left.kind == Expression::Kind::Number || left.kind == Expression::Kind::Text;
-    if (isLiteral && condition.text != "in")
-        return Comparison{&condition,
-                          &left,
-                          true,
-                          mirrored(condition.text),
-                          evaluate(context, right),
-                          evaluate(context, left)};
-    return Comparison{&condition,
-                      &right,
-                      false,
-                      condition.text,
-                      evaluate(context, left),
-                      evaluate(context, right)};
-}
-
-/// What is missing where a condition is not known.
-std::string missingIn(const EvaluateContext& context, const Expression& condition) {
-    const bool isJoined =
-        condition.kind == Expression::Kind::Binary || condition.kind == Expression::Kind::Unary;
-    const Quantity value = evaluate(context, condition);
-    if (const auto* unknown = value.as<Quantity::Unknown>(); unknown && !isJoined)
-        return unknown->why;
-    for (const Expression& part : condition.args)
-        if (std::string missing = missingIn(context, part); !missing.empty())
-            return missing;
-    return {};
 }
 
 /// A limit that the number found keeps, with three digits; none where that would let in losses.
@@ -147,6 +76,14 @@ std::optional<double> Phase::admit(const Match& match) {
     const GainFunction& price =
         gate.measured && m_options.measuredGain ? m_options.measuredGain : m_options.gain;
     const Gain gain = price(graph(), match);
+    if (gain.refusal && gain.refusal->code == code::rewriteType) { // no matter of its price
+        auto written =
+            replacementOf(graph(), match, m_options.infer ? m_options.infer : inferShapes);
+        if (auto* refused = std::get_if<NotApplied>(&written)) {
+            refuse(match, std::move(refused->reason), 0, std::move(refused->edit));
+            return std::nullopt;
+        }
+    }
     if (gate.kind == Gate::Kind::Condition)
         return holdsGate(match, gain) ? std::optional(gain.us) : std::nullopt;
     if (!byCost || pays(match, gain))

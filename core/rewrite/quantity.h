@@ -89,8 +89,8 @@ Truth less(const Quantity& a, const Quantity& b);
 /// with one number. Unknown where the lengths differ.
 Quantity arithmetic(const std::string& symbol, const Quantity& a, const Quantity& b);
 
-/// `comparison` is one of == != < <= > >= in. A list compares with a number, and by < <= > >= with a
-/// list of the same length, as all its items do; != is what == is not.
+/// `comparison` is one of == != < <= > >= in. A list compares with a number, and by < <= > >= with
+/// a list of the same length, as all its items do; != is what == is not.
 Truth compare(const std::string& comparison, const Quantity& a, const Quantity& b);
 
 /// The only element of a tensor, or the one that all its elements equal.

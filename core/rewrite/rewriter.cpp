@@ -170,7 +170,7 @@ protected:
                 "`" + old.name + "` is " + old.type.text() + ", the rewrite makes " + made.text();
             if (fit == Fit::ForSomeSizes)
                 return refuse(code::rewriteType, message + ": one shape for some sizes only",
-                              "give the sizes, as --dim does");
+                              "give the dimensions numbers in the model");
             refuse(code::rewriteType, std::move(message));
             m_reason.facts = {{"found", made.text()}, {"expected", old.type.text()}};
             suggest(replacement, old.type, made);

@@ -68,7 +68,7 @@ struct NearMiss {
     std::optional<RuleEdit> edit;        ///< what Reason::flip says
     Span span = {};                      ///< the part of the pattern that did not fit
     std::vector<std::string> bound = {}; ///< nodes that matched
-    bool isAllButOne = false; ///< all the rest of the pattern fits: only this test fails
+    bool isAllButOne = false;            ///< all the rest of the pattern fits: only this test fails
 };
 
 /// What a name of the rule stood for: a value, or the values of a list.
