@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t mostChannels = 4;
 constexpr int64_t plainBlocks = 3; ///< whose memory fits a multiprocessor, without tensor cores
 constexpr int64_t mostRows = 32, mostColumns = 64; ///< of a tile's results, where all are tried
-constexpr int64_t mostWarps =
-    16; ///< of a multiprocessor: 128 registers a thread, with 72 the sums spill
+/// Of a multiprocessor, which leaves 128 registers a thread: with 72 the sums spill.
+constexpr int64_t mostWarps = 16;
 
 /// Whether a place's taps begin at a multiple of 16 bytes wherever it is, and padding the rows of
 /// taps for that costs few steps.

@@ -5,6 +5,8 @@
 #include "app/pipeline/verify.h"
 #include "core/graph/text.h"
 #include "core/ops/op_table.h"
+#include "core/passes/passes.h"
+#include "core/rewrite/custom_body.h"
 #include "core/rewrite/engine.h"
 
 #include <fmt/format.h>
@@ -257,6 +259,45 @@ private:
     std::optional<Side> m_apart;
 };
 
+/// How a fused node that goes by the name of a declared operator differs from what the declaration
+/// says: a runtime with that operator computes that. Empty where it does not, or no body is
+/// declared.
+std::string againstDeclaration(const Rule& rule, const Sample& sample, const Graph& after,
+                               const std::vector<Tensor>& inputs, const Side& wanted,
+                               Progress& progress) {
+    if (!rule.exportAs || !rule.exportAs->custom->body || !wanted.overflow.empty())
+        return {};
+    const CustomOperator& custom = *rule.exportAs->custom;
+    Graph declared = after.clone();
+    const auto isConstant = [&](ValueId input) { return declared.isConstant(input); };
+    for (NodeId id : topologicalOrder(declared)) {
+        if (declared.node(id).provenance.rule != rule.name)
+            continue;
+        const std::vector<ValueId> operands = declared.node(id).inputs;
+        if (auto entered = enterBody(declared, id, custom, inferShapes); !entered) {
+            // A literal of many dimensions of one element stays an operand.
+            const bool mayBeLiteral = std::any_of(operands.begin(), operands.end(), isConstant);
+            return mayBeLiteral ? std::string() : entered.error().message;
+        }
+    }
+    auto made = interpreted(declared, inputs, progress);
+    if (!made)
+        return fmt::format("`{}` cannot be run as declared: {}", custom.text(),
+                           made.error().text());
+    for (size_t i = 0; i < wanted.outputs.size() && made->overflow.empty(); ++i) {
+        const ReferenceValue reference = ReferenceValue::from(wanted.outputs[i]);
+        const Tensor& have = made->outputs[i];
+        if (have.extents() != reference.extents && // a literal of more dimensions than it needs
+            have.elementCount() == elementCount(reference.extents))
+            return {};
+        if (!compareOutput("", "", reference, have, proofTolerance(rule)).ok)
+            return fmt::format(
+                "`{}` as declared makes another: {}", custom.text(),
+                gapText(sample.graph.value(sample.graph.outputs()[i]).name, reference, have));
+    }
+    return {};
+}
+
 } // namespace
 
 Verdict judge(const Rule& rule, const Sample& sample, Progress& progress) {
@@ -287,6 +328,9 @@ Verdict judge(const Rule& rule, const Sample& sample, Progress& progress) {
     if (std::string mistake = notAllowed(after->graph);
         !mistake.empty() && notAllowed(sample.graph).empty())
         return {Verdict::Kind::Differs, std::move(mistake)};
+    if (auto other = againstDeclaration(rule, sample, after->graph, *inputs, *wanted, progress);
+        !other.empty())
+        return {Verdict::Kind::Differs, std::move(other)};
     // Exact numbers cannot say what comes of an infinity on the way: kernels can.
     const bool overflows = wanted->overflow.empty() && !made->overflow.empty();
     if (overflows)
