@@ -86,7 +86,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"wgmma_128x128", 128},
         {"wgmma_128x128_split", 128},
         {"wgmma_128x256", 240},
-        {"wgmma_128x64", 152},
+        {"wgmma_128x64", 160},
         {"wgmma_128x64_split", 152},
         {"window_plain", 32},
         {"window_row", 56},

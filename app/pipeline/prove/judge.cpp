@@ -5,7 +5,6 @@
 #include "app/pipeline/verify.h"
 #include "core/graph/text.h"
 #include "core/ops/op_table.h"
-#include "core/passes/passes.h"
 #include "core/rewrite/custom_body.h"
 #include "core/rewrite/engine.h"
 
@@ -274,7 +273,7 @@ std::string againstDeclaration(const Rule& rule, const Sample& sample, const Gra
         if (declared.node(id).provenance.rule != rule.name)
             continue;
         const std::vector<ValueId> operands = declared.node(id).inputs;
-        if (auto entered = enterBody(declared, id, custom, inferShapes); !entered) {
+        if (auto entered = enterBody(declared, id, custom, {}); !entered) {
             // A literal of many dimensions of one element stays an operand.
             const bool mayBeLiteral = std::any_of(operands.begin(), operands.end(), isConstant);
             return mayBeLiteral ? std::string() : entered.error().message;
