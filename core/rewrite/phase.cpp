@@ -73,6 +73,11 @@ const Graph& Phase::graph() const {
     return m_shown ? *m_shown : m_shared ? *m_shared : m_own;
 }
 
+/// Of the types of what is written.
+InferenceFunction Phase::inference() const {
+    return m_options.infer ? m_options.infer : inferShapes;
+}
+
 /// Makes graph() that of the state.
 void Phase::show() {
     if (m_waiting.empty() || m_shown)
@@ -94,7 +99,7 @@ Graph& Phase::own() {
         for (const RewriteMemo::AppliedMatch& applied : each.level->applied) {
             Match match = applied.match;
             match.rule = rules.at(applied.rule);
-            (void)applyMatch(m_own, match, m_options.infer ? m_options.infer : inferShapes);
+            (void)applyMatch(m_own, match, inference());
         }
     }
     m_shown = nullptr;
@@ -312,7 +317,7 @@ bool Phase::applyOne(Candidate& candidate, Forwarding& forwarding) {
     }
     TraceEvent event = eventOf(match, candidate.gain);
     event.points = pointsOf(graph(), match);
-    ApplyResult result = applyMatch(m_own, match, m_options.infer ? m_options.infer : inferShapes);
+    ApplyResult result = applyMatch(m_own, match, inference());
     if (auto* refused = std::get_if<NotApplied>(&result)) {
         event.kind = TraceEvent::Kind::Refused;
         event.reason = std::move(refused->reason);

@@ -77,8 +77,7 @@ std::optional<double> Phase::admit(const Match& match) {
         gate.measured && m_options.measuredGain ? m_options.measuredGain : m_options.gain;
     const Gain gain = price(graph(), match);
     if (gain.refusal && gain.refusal->code == code::rewriteType) { // no matter of its price
-        auto written =
-            replacementOf(graph(), match, m_options.infer ? m_options.infer : inferShapes);
+        auto written = replacementOf(graph(), match, inference());
         if (auto* refused = std::get_if<NotApplied>(&written)) {
             refuse(match, std::move(refused->reason), 0, std::move(refused->edit));
             return std::nullopt;

@@ -88,6 +88,7 @@ private:
     };
 
     const Graph& graph() const;
+    InferenceFunction inference() const;
     void show();
     Graph& own();
     Result<bool> level(const Rules& rules);
