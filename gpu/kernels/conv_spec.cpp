@@ -127,6 +127,12 @@ bool ConvSpec::epiloguePerChannel() const {
                        [&](const KernelOperand& read) { return perChannel(read); });
 }
 
+int64_t ConvSpec::units() const {
+    constexpr int64_t assumed = 132;
+    const DeviceProfile* profile = request->profile;
+    return profile && profile->units > 0 ? static_cast<int64_t>(profile->units) : assumed;
+}
+
 int64_t ConvSpec::sharedBytesOf(int64_t blocks) const {
     constexpr int64_t everywhere = 48 << 10; // what every device gives a block
     constexpr int64_t reserved = 1024;       // of each block, by the driver

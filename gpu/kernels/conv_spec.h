@@ -42,6 +42,8 @@ struct ConvSpec {
     /// Whether all that the epilogue reads is so: it may be computed for places that are not there.
     bool epiloguePerChannel() const;
 
+    /// Multiprocessors of the device; without a profile those of an H200.
+    int64_t units() const;
     /// Bytes of shared memory for a block of which a multiprocessor is to hold so many.
     int64_t sharedBytesOf(int64_t blocks) const;
 

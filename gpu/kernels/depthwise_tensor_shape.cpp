@@ -94,11 +94,9 @@ double predictedClocks(const ConvSpec& spec, const DepthwiseTensorShape& shape) 
     const auto tape = number(static_cast<int64_t>(spec.code->epilogue.tape.code.size()));
     const double products = steps * (walked + kernel * (height + 2)) + height * (10 + 4 * tape);
     const double issue = 50 * (in + out) + channels * (products + 30) + 200 * number(shape.warps);
-    const DeviceProfile* profile = spec.request->profile;
-    const auto units = static_cast<int64_t>(profile ? profile->units : 132);
     const int64_t blocks =
         divideUp(places(spec, shape), shape.places()) * divideUp(spec.results, shape.channels);
-    const int64_t each = divideUp(blocks, units);
+    const int64_t each = divideUp(blocks, spec.units());
     constexpr double reached = 0.6, issued = 2;
     return number(each) * std::max(cache / reached, issue / issued);
 }

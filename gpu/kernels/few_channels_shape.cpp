@@ -89,11 +89,6 @@ void sizeTile(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
     shape.cellBytes = roundUp(cells * shape.cellPitch() * (shape.narrowCells ? 2 : size), 16);
 }
 
-int64_t unitsOf(const ConvSpec& spec) {
-    const DeviceProfile* profile = spec.request->profile;
-    return profile && profile->units > 0 ? static_cast<int64_t>(profile->units) : 132;
-}
-
 /// Tiles of the whole result, of each part of its channels.
 int64_t tilesOf(const ConvSpec& spec, const FewChannelsShape& shape, bool pooled) {
     const Extents& out = pooled ? spec.code->poolSpace : spec.code->space;
@@ -103,7 +98,7 @@ int64_t tilesOf(const ConvSpec& spec, const FewChannelsShape& shape, bool pooled
 /// As many blocks as the device holds at a time, so that each stages its weights once.
 void countBlocks(const ConvSpec& spec, FewChannelsShape& shape, bool pooled) {
     const int64_t parts = divideUp(spec.results, shape.results);
-    const int64_t most = unitsOf(spec) * shape.residents / parts;
+    const int64_t most = spec.units() * shape.residents / parts;
     shape.blocks = std::clamp<int64_t>(tilesOf(spec, shape, pooled), 1, std::max<int64_t>(most, 1));
 }
 
@@ -124,7 +119,7 @@ void chooseWarps(FewChannelsShape& shape) {
 double predictedPlaces(const ConvSpec& spec, const FewChannelsShape& shape, bool pooled) {
     constexpr int64_t tileOverhead = 8, weights = 64; // counted in places
     const int64_t together =
-        divideUp(shape.blocks * divideUp(spec.results, shape.results), unitsOf(spec));
+        divideUp(shape.blocks * divideUp(spec.results, shape.results), spec.units());
     const int64_t turns = divideUp(tilesOf(spec, shape, pooled), shape.blocks);
     const int64_t each = roundUp(shape.places(), shape.warps * 32) + tileOverhead;
     const auto warps = static_cast<double>(together * shape.warps);
