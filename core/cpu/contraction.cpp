@@ -40,7 +40,7 @@ private:
     DType stagedType(const OperandLayout& layout, const std::optional<Prologue>& prologue) const;
     void stage(const PrepareContext& context, bool isA, bool packed = false);
     void findEngine(const PrepareContext& context);
-    bool tryMatched(const PrepareContext& context);
+    bool tryMatched(const PrepareContext& context, bool straight);
     void useBare(const PrepareContext& context, bool allowSlow);
     void useNaive(const PrepareContext& context);
     bool accept(EngineResult result, bool allowSlow);
@@ -232,7 +232,8 @@ void ContractionKernel::addSumCopy(const PrepareContext& context, const OperandL
         m_sumInPlace = m_sumInPlace && (m_program.space[d] == 1 || at.strides[d] == c.strides[d]);
 }
 
-bool ContractionKernel::tryMatched(const PrepareContext& context) {
+/// `straight`: results may go where they belong, else first to memory where they lie together.
+bool ContractionKernel::tryMatched(const PrepareContext& context, bool straight) {
     auto matched = matchEpilogue(m_program.epilogue.tape, context.epilogueInputs(m_program));
     if (auto* reason = std::get_if<Reason>(&matched)) {
         addFallback(std::move(*reason));
@@ -255,7 +256,7 @@ bool ContractionKernel::tryMatched(const PrepareContext& context) {
     StridedAccess direct = stridedFor(write, m_output, dims);
     const bool stores =
         m_output.dtype == DType::Float32 || (m_native && m_output.dtype == m_a.dtype);
-    if (stores && direct.offset == 0) {
+    if (straight && stores && direct.offset == 0) {
         if (accept(engineFor(context, {direct, m_output.dtype}, epilogue), false)) {
             numeric = epilogue.numeric;
             m_cIsOutput = !m_program.poolWindow;
@@ -317,10 +318,11 @@ void ContractionKernel::addPool(const PrepareContext& context) {
 }
 
 /// Operands that no engine takes as they lie, or only oneDNN's reference loops, are packed: a copy
-/// costs less than such loops. So are those of which an engine says that packed ones are faster.
+/// costs less than such loops. So are those of which an engine says that packed ones are faster,
+/// after the results: where only they lie in small matrices, they are copied there in the end.
 void ContractionKernel::findEngine(const PrepareContext& context) {
-    auto attempt = [&](bool allowSlow) {
-        if (context.strict() || !tryMatched(context))
+    auto attempt = [&](bool allowSlow, bool straight = true) {
+        if (context.strict() || !tryMatched(context, straight))
             useBare(context, allowSlow);
         return m_engine != nullptr;
     };
@@ -341,6 +343,11 @@ void ContractionKernel::findEngine(const PrepareContext& context) {
     const bool found = attempt(false);
     if (m_native || m_winograd || m_stored || (found && !m_engine->wantsPacked))
         return;
+    if (found) {
+        stageAnew(false, false);
+        if (attempt(false, false) && !m_engine->wantsPacked)
+            return;
+    }
     for (const auto& [packA, packB] :
          {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
         stageAnew(packA, packB);
