@@ -31,6 +31,7 @@ std::byte* Pages::take(size_t bytes) {
             size = std::max(size, chunkBytes);
         auto* memory = static_cast<std::byte*>(::operator new(size, std::align_val_t(pageBytes)));
         m_chunks.emplace_back(memory);
+        m_held.emplace_back(static_cast<int64_t>(size));
         (void)madvise(memory, size, MADV_HUGEPAGE); // a wish: without it the memory works as well
         m_next = memory;
         m_left = size;

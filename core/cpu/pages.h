@@ -4,6 +4,8 @@
 // miss.
 #pragma once
 
+#include "core/support/memory.h"
+
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -21,6 +23,7 @@ private:
     };
 
     std::vector<std::unique_ptr<std::byte, Free>> m_chunks;
+    std::vector<HeldMemory> m_held; ///< one a chunk
     size_t m_left = 0; ///< of the last chunk
     std::byte* m_next = nullptr;
 };

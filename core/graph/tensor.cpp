@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/graph/tensor.h"
 
+#include "core/support/memory.h"
+
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -16,7 +18,8 @@ namespace {
 class OwnedStorage final : public Storage {
 public:
     explicit OwnedStorage(size_t bytes)
-        : m_size(bytes), m_memory(std::calloc(bytes + alignment, 1)) {
+        : m_size(bytes), m_held(static_cast<int64_t>(bytes)),
+          m_memory(std::calloc(bytes + alignment, 1)) {
         if (!m_memory)
             throw std::bad_alloc();
         const auto at = reinterpret_cast<uintptr_t>(m_memory);
@@ -36,6 +39,7 @@ private:
     static constexpr size_t alignment = 64;
 
     size_t m_size;
+    HeldMemory m_held;
     void* m_memory;
     std::byte* m_data;
 };

@@ -76,9 +76,8 @@ Extents broadcastStrides(const Extents& from, const Extents& to) {
 
 bool fitsReference(const Extents& extents) {
     const auto count = elementCount(extents);
-    // Half of the memory, since an operand as large may lie beside the result.
     return count && *count <= maxReferenceElements &&
-           *count <= machineMemory() / 2 / static_cast<int64_t>(sizeof(double));
+           fitsInMemory(*count * static_cast<int64_t>(sizeof(double)));
 }
 
 Result<ReferenceValue> allocateResult(const Node& node, DType dtype, Extents extents) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph: producers and uses stay consistent under every edit.
 #include "core/graph/graph.h"
+#include "core/support/memory.h"
 
 #include <gtest/gtest.h>
 
@@ -74,4 +75,18 @@ TEST(Graph, MoveOutputKeepsNameAndReaders) {
     EXPECT_FALSE(c.graph.findValue("fresh").valid());
     EXPECT_FALSE(c.graph.node(c.relu).outputs[0].valid());
     EXPECT_EQ(c.graph.node(c.neg).inputs[0], c.a);
+}
+
+// Large tensors are not touched before they are filled: the system counts none of them by then.
+TEST(Memory, WhatIsHeldIsNotFree) {
+    constexpr int64_t large = int64_t(256) << 20;
+    ASSERT_TRUE(fitsInMemory(large));
+    {
+        const HeldMemory others(machineMemory() - large - large / 2);
+        EXPECT_TRUE(fitsInMemory(large));
+        const Tensor one(DType::Float32, {large / 4});
+        EXPECT_FALSE(fitsInMemory(large));
+        EXPECT_TRUE(fitsInMemory(int64_t(1) << 20));
+    }
+    EXPECT_TRUE(fitsInMemory(large));
 }
