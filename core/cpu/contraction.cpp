@@ -87,15 +87,6 @@ private:
     OperandLayout m_output; ///< what epilogue writes go to (before a pool: scratch)
 };
 
-/// The tape with its only result widened to float: 16-bit results keep their rounding.
-Tape withFloatResult(Tape tape) {
-    if (tape.type(tape.outputs[0]) == DType::Float32)
-        return tape;
-    tape.code.push_back({TapeOp::Cast, DType::Float32, {tape.outputs[0], 0, 0}});
-    tape.outputs[0] = static_cast<uint16_t>(tape.code.size() - 1);
-    return tape;
-}
-
 /// The type of a staged operand's elements: plain loops take any.
 DType ContractionKernel::stagedType(const OperandLayout& layout,
                                     const std::optional<Prologue>& prologue) const {

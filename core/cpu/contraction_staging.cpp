@@ -91,6 +91,14 @@ Tape castTape(DType from, DType to) {
     return builder.finish({from == to ? x : cast(x, to)});
 }
 
+Tape withFloatResult(Tape tape) {
+    if (tape.type(tape.outputs[0]) == DType::Float32)
+        return tape;
+    tape.code.push_back({TapeOp::Cast, DType::Float32, {tape.outputs[0], 0, 0}});
+    tape.outputs[0] = static_cast<uint16_t>(tape.code.size() - 1);
+    return tape;
+}
+
 StagedOperand stageOperand(const Contraction& program, bool isA, DType dtype, bool packed,
                            const PrepareContext& context) {
     const Access& access = isA ? program.a : program.b;

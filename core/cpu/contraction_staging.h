@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands of contractions that no engine reads as they lie: converted to float, with a prologue
-// applied, or packed, in memory of their own.
+// applied, or packed, in memory of their own. And the tapes that only convert.
 #pragma once
 
 #include "core/cpu/kernel.h"
@@ -25,5 +25,8 @@ StagedOperand stageOperand(const Contraction& program, bool isA, DType dtype, bo
 
 /// A tape that only converts.
 Tape castTape(DType from, DType to);
+
+/// The tape with its only result widened to float: 16-bit results keep their rounding.
+Tape withFloatResult(Tape tape);
 
 } // namespace fuselage::cpu

@@ -448,10 +448,8 @@ public:
                                                 Progress& progress) override {
         if (!fitsInMemory(plan->peakBytes))
             return failure("resource.memory",
-                           fmt::format("the plan needs {:.1f} GiB for its values; of {:.1f} GiB of "
-                                       "this machine {:.1f} are free",
+                           fmt::format("the plan needs {:.1f} GiB for its values, {:.1f} are free",
                                        static_cast<double>(plan->peakBytes) / (1 << 30),
-                                       static_cast<double>(machineMemory()) / (1 << 30),
                                        static_cast<double>(freeMemory()) / (1 << 30)),
                            plan->graph->name(), "give smaller dimensions, e.g. --dim N=1");
         if (auto loaded = loadTimings(); !loaded)
