@@ -9,6 +9,7 @@
 #include <boost/spirit/home/x3.hpp>
 
 #include <functional>
+#include <optional>
 
 /// A parser with an action is called like the parser itself in messages.
 template <typename Subject, typename Action>
@@ -35,6 +36,9 @@ struct ParseState {
     uint32_t reportedUpTo = 0; ///< one more than the offset of the last report
     uint32_t silentFrom = ~0U; ///< an unclosed string begins here: say nothing behind it
     bool tooDeep = false;
+    bool isTrial = false; ///< only the place of the first error is asked for
+    std::optional<uint32_t> firstError;
+    size_t advised = 0; ///< errors that were given advice
 
     /// The place of a piece of text without the space behind it, which X3 may have skipped.
     Span span(const char* first, const char* last) const {

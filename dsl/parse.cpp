@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wires the token pass and the grammar, words the syntax errors and finds the place to go on.
+// Wires the token pass and the grammar, reports the syntax errors and finds the place to go on.
 #include "dsl/parse.h"
 
 #include "dsl/grammar.h"
+#include "dsl/syntax_advice.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
-#include <tuple>
 
 namespace fuselage::dsl {
 
@@ -19,6 +17,9 @@ constexpr int64_t languageVersion = 1;
 
 /// With so many characters of no token it is no text of the language.
 constexpr size_t strayLimit = 8;
+
+/// For more errors of one text no edits are tried: nobody reads them all before the next look.
+constexpr size_t errorsToTry = 24;
 
 bool isComment(const Token& token) {
     return token.kind == Token::Kind::Comment || token.kind == Token::Kind::DocComment;
@@ -30,120 +31,6 @@ std::string expectedText(const std::string& which) {
         return "`" + which.substr(1, which.size() - 2) + "`";
     bool isInner = which.find("spirit") != std::string::npos; // a parser that has no name
     return isInner ? "something else" : which;
-}
-
-/// One word or mark in quotes.
-bool isOneMark(const std::string& expected) {
-    return expected.front() == '`' && expected.find('`', 1) == expected.size() - 1 &&
-           expected.find(' ') == std::string::npos;
-}
-
-std::string fixFor(const std::string& expected) {
-    static constexpr std::pair<std::string_view, std::string_view> fixes[] = {
-        {"an item", "begin with rule, pattern, form, op, class, fn, import, opset or pipeline"},
-        {"a clause",
-         "begin with match, rewrite, gate, escape, numeric, qdq, verify, hint, as or test"},
-        {"a statement", "write `name = pattern;`, or begin with let, where, many or unless"},
-        {"a type", "write const, scalar, input, an element type or dimensions in `[...]`"},
-        {"a name", "write a name that begins with a small letter and is no keyword"},
-        {"something else", "compare with the grammar in dsl/README.md"},
-        {"a range", "write how often: `{1..3}`"},
-        {"a block", "write `{ ... }` here"},
-        {"`->`", "name the result: `-> y`"},
-        {"a comparison", "say what the attribute must be: `axis == 1`"},
-        {"`==`", "say what the attribute is: `axis == 1`"},
-        {"`fuse 1;`", "write `fuse 1;` on the first line"},
-    };
-    for (auto& [what, fix] : fixes)
-        if (what == expected)
-            return std::string(fix);
-    return (isOneMark(expected) ? "add " : "write ") + expected + " here";
-}
-
-/// What is meant where one token stands and another is expected; empty when that cannot be told.
-std::string_view meantBy(const ParseState& state, size_t at, std::string_view expected) {
-    if (at == state.tokens->size())
-        return {};
-    auto wordAt = [&](size_t index) { return textOf((*state.tokens)[index], state.text); };
-    static constexpr std::string_view equal = "write `==` in place of `=`",
-                                      heading = "write it before the `{` of the rule";
-    static constexpr std::tuple<std::string_view, std::string_view, std::string_view> known[] = {
-        {"`==`", "=", equal},
-        {"a comparison", "=", equal},
-        {"an expression", "=", "leave the `=` out"},
-        {"a block", "->", "leave `->` out: the value that a form defines last is its result"},
-        {"a clause", "priority", heading},
-        {"a clause", "once", heading},
-        {"a clause", "replaces", heading},
-        {"a clause", "in", heading},
-    };
-    const std::string_view found = wordAt(at);
-    for (const auto& [where, mark, fix] : known)
-        if (where == expected && mark == found)
-            return fix;
-    const std::string_view next = at + 1 < state.tokens->size() ? wordAt(at + 1) : "";
-    if ((found == "/" && next == "*") || (found == "-" && next == "-"))
-        return "write `//` in front of a comment; it ends with the line";
-    if (expected == "a clause" && next == "=")
-        return "write statements in `match { ... }`";
-    if (at > 0 && found == "(" && wordAt(at - 1) == "]")
-        return "write operands before attributes: `Op(x)[axis == 1]`";
-    if (expected != "`;`" || at == 0)
-        return {};
-    const std::string_view head = statementHead(*state.tokens, state.text, at);
-    const bool isCondition = head == "where" || head == "gate" || head == "escape";
-    if (isCondition && (found == "=" || found == "|"))
-        return found == "=" ? equal : "write `or`";
-    const bool isCapital = head == wordAt(at - 1) && std::isupper(head.front()) != 0;
-    return found == "=" && isCapital ? "begin the name of a value with a small letter" : "";
-}
-
-/// Numbers have no units here: what `100MB` is in the unit of the figure that it is compared with;
-/// empty: no such word stands behind a number.
-std::string withoutUnit(const ParseState& state, size_t at) {
-    if (at == 0 || at == state.tokens->size())
-        return {};
-    const Token &number = (*state.tokens)[at - 1], &unit = (*state.tokens)[at];
-    if (number.kind != Token::Kind::Number || unit.kind != Token::Kind::Word)
-        return {};
-    static constexpr std::tuple<std::string_view, double, std::string_view> units[] = {
-        {"B", 1, "bytes"},           {"kB", 1e3, "bytes"},      {"KB", 1e3, "bytes"},
-        {"MB", 1e6, "bytes"},        {"GB", 1e9, "bytes"},      {"KiB", 0x1p10, "bytes"},
-        {"MiB", 0x1p20, "bytes"},    {"GiB", 0x1p30, "bytes"},  {"us", 1, "microseconds"},
-        {"ms", 1e3, "microseconds"}, {"s", 1e6, "microseconds"}};
-    for (const auto& [name, factor, figure] : units)
-        if (name == textOf(unit, state.text)) {
-            const double value = std::atof(std::string(textOf(number, state.text)).c_str());
-            return fmt::format("write `{:.15g}`: numbers are in {}", value * factor, figure);
-        }
-    return {};
-}
-
-/// What a character that other languages use is called here.
-std::string_view inPlaceOf(std::string_view stray) {
-    static constexpr std::pair<std::string_view, std::string_view> known[] = {
-        {"&", "write `and`"},
-        {"!", "write `not`, or `!=` for unequal"},
-        {"'", "write text in `\"`"},
-        {"\u201c", "write text in `\"`"},
-        {"\u201d", "write text in `\"`"},
-        {"#", "write `//` in front of a comment"},
-        {"\u2013", "write `-`"},
-        {"\u2212", "write `-`"},
-        {"\u00d7", "write `*`"},
-        {"\u2192", "write `->`"},
-        {"\u2264", "write `<=`"},
-        {"\u2265", "write `>=`"},
-        {"\u2260", "write `!=`"},
-        {"\u00a0", "write a plain space"},
-    };
-    for (const auto& [character, fix] : known)
-        if (character == stray)
-            return fix;
-    return stray.size() > 1
-               ? "write names with the letters a to z; other letters stand in texts and "
-                 "comments"
-               : "delete it";
 }
 
 int bracketStep(std::string_view mark) {
@@ -266,6 +153,9 @@ void ParseState::report(const char* where, const std::string& which) {
     if (begin >= silentFrom || begin + 1 <= reportedUpTo)
         return;
     reportedUpTo = begin + 1;
+    firstError = std::min(firstError.value_or(begin), begin);
+    if (isTrial)
+        return;
 
     std::string found =
         atEnd ? "the end of the file" : "`" + std::string(textOf((*tokens)[index], text)) + "`";
@@ -285,9 +175,10 @@ void ParseState::report(const char* where, const std::string& which) {
     Diagnostic& d = diagnostics->error(code, place, "expected " + expected);
     d.found = found;
     d.expected = expected;
-    const std::string_view meant = meantBy(*this, index, expected);
-    const std::string unit = withoutUnit(*this, index);
-    d.fix = !unit.empty() ? unit : meant.empty() ? fixFor(expected) : std::string(meant);
+    const uint32_t behind = before > 0 ? (*tokens)[before - 1].end : 0;
+    const bool mayTry = ++advised <= errorsToTry;
+    d.fix = syntaxFix({text, tokens, index, behind, expected},
+                      mayTry ? FirstError(firstErrorOf) : FirstError());
 }
 
 const char* ParseState::recover(const char* first, const char* where, bool isItem) const {
@@ -321,34 +212,60 @@ const char* ParseState::recover(const char* first, const char* where, bool isIte
     return base + text.size();
 }
 
-ParsedFile parse(const SourceSet& sources, uint32_t source) {
+namespace {
+
+/// The whole text into `file`; what does not fit is reported to the state. False: it is no text of
+/// the language.
+bool parseInto(ParseState& state, ast::File& file) {
     namespace x3 = boost::spirit::x3;
-    ParsedFile out;
-    const std::string& text = sources[source].text();
-    out.tokens = tokenize(text);
-    out.file.source = source;
-
-    ParseState state;
-    state.base = text.data();
-    state.text = text;
-    state.source = source;
-    state.tokens = &out.tokens;
-    state.diagnostics = &out.diagnostics;
     if (!checkTokens(state))
-        return out;
-
-    const char* first = text.data() + markLength(text);
-    const char* last = text.data() + text.size();
+        return false;
+    const char* first = state.base + markLength(state.text);
+    const char* last = state.base + state.text.size();
     try {
         bool whole =
             x3::phrase_parse(first, last, x3::with<StateTag>(std::ref(state))[grammar::file],
-                             grammar::skipper, out.file);
+                             grammar::skipper, file);
         if (!whole || first != last)
             state.report(first, "an item");
     } catch (const x3::expectation_failure<const char*>& failure) {
         state.report(failure.where(), failure.which());
     }
+    return true;
+}
+
+ParseState stateFor(const std::string& text, uint32_t source, const std::vector<Token>& tokens,
+                    Diagnostics& diagnostics) {
+    ParseState state;
+    state.base = text.data();
+    state.text = text;
+    state.source = source;
+    state.tokens = &tokens;
+    state.diagnostics = &diagnostics;
+    return state;
+}
+
+} // namespace
+
+std::optional<uint32_t> firstErrorOf(const std::string& text) {
+    const std::vector<Token> tokens = tokenize(text);
+    Diagnostics diagnostics;
+    ParseState state = stateFor(text, 0, tokens, diagnostics);
+    state.isTrial = true;
+    ast::File file;
+    parseInto(state, file);
+    return diagnostics.hasErrors() ? 0 : state.firstError;
+}
+
+ParsedFile parse(const SourceSet& sources, uint32_t source) {
+    ParsedFile out;
+    const std::string& text = sources[source].text();
+    out.tokens = tokenize(text);
+    ParseState state = stateFor(text, source, out.tokens, out.diagnostics);
+    const bool isText = parseInto(state, out.file);
     out.file.source = source;
+    if (!isText)
+        return out;
     if (!out.diagnostics.hasErrors() && out.file.version != languageVersion) {
         Diagnostic& d = out.diagnostics.error("E0104", {source, 0, out.tokens[2].end},
                                               "this language version is not known");

@@ -7,7 +7,7 @@
 #include "core/rewrite/members.h"
 #include "core/rewrite/trace.h"
 #include "dsl/service/texts_internal.h"
-#include "dsl/service/words.h"
+#include "dsl/words.h"
 
 #include <algorithm>
 #include <set>

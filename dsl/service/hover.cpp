@@ -3,7 +3,7 @@
 #include "core/ops/op_table.h"
 #include "core/rewrite/functions.h"
 #include "dsl/service/texts_internal.h"
-#include "dsl/service/words.h"
+#include "dsl/words.h"
 
 #include <fmt/format.h>
 

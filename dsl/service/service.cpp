@@ -5,7 +5,7 @@
 #include "dsl/lint.h"
 #include "dsl/service/format.h"
 #include "dsl/service/texts_internal.h"
-#include "dsl/service/words.h"
+#include "dsl/words.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The colouring grammar for editors names the words of the language, all of them and no others.
-#include "dsl/service/words.h"
+#include "dsl/words.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

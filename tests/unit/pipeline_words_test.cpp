@@ -12,7 +12,7 @@
 #include "core/rewrite/functions.h"
 #include "core/rewrite/members.h"
 #include "core/support/file.h"
-#include "dsl/service/words.h"
+#include "dsl/words.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

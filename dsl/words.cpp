@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dsl/service/words.h"
+#include "dsl/words.h"
 
 #include "core/ops/op_table.h"
 #include "core/rewrite/members.h"
@@ -91,7 +91,7 @@ constexpr WordRow ownRows[] = {
 };
 
 /// With the members of values and roots, which have a table of their own.
-std::vector<WordRow> allRows() {
+std::vector<WordRow> rowsOfWords() {
     std::vector<WordRow> out(std::begin(ownRows), std::end(ownRows));
     for (const MemberRow& row : memberRows())
         out.push_back({P::Member, row.name, row.documentation});
@@ -103,7 +103,7 @@ std::vector<WordRow> allRows() {
 } // namespace
 
 std::span<const WordRow> wordRows() {
-    static const std::vector<WordRow> all = allRows();
+    static const std::vector<WordRow> all = rowsOfWords();
     return all;
 }
 
