@@ -4,7 +4,10 @@
 #include "app/pipeline/agreement.h"
 #include "app/pipeline/gain.h"
 #include "core/onnx/model_text.h"
+#include "core/ops/op_schema.h"
 #include "core/passes/passes.h"
+#include "dsl/resolve.h"
+#include "dsl/suggest.h"
 
 #include <fmt/format.h>
 
@@ -82,6 +85,17 @@ private:
     Progress& m_progress;
 };
 
+/// A misspelt operator: no rule fires on it, so a test that says so would pass by mistake.
+std::string operatorThatIsNone(const Graph& graph) {
+    for (NodeId id : graph.nodes()) {
+        const Node& node = graph.node(id);
+        if (node.op == Op::Unknown && node.customDomain.empty() &&
+            !publishedSchema("", node.customOp, INT64_MAX))
+            return node.customOp;
+    }
+    return {};
+}
+
 std::string fileOf(const RuleTest& test) {
     std::filesystem::path path(test.subject);
     if (path.is_relative())
@@ -118,7 +132,14 @@ Result<Graph> Runner::graphOf(const RuleTest& test) const {
     case RuleTest::Given::Model:
         return model_io::load(fileOf(test), reading, m_progress);
     default:
-        return model_io::loadText(test.subject, reading);
+        auto graph = model_io::loadText(test.subject, reading);
+        if (const std::string none = graph ? operatorThatIsNone(*graph) : ""; !none.empty()) {
+            const std::string near = dsl::closest(none, dsl::operatorNames());
+            return failure("test.graph", "`" + none + "` is no operator of ONNX", "",
+                           near.empty() ? "write one, or name its domain, `com.acme." + none + "`"
+                                        : "did you mean `" + near + "`?");
+        }
+        return graph;
     }
 }
 

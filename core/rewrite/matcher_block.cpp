@@ -164,7 +164,9 @@ bool Search::holdsConditions(const Block& block) {
                            "a condition is not known: " +
                                (missing.empty() ? "found " + found : "it asks for " + missing) +
                                ", the rule wants " + expected,
-                           "give the dimension a number in the model, or drop this condition",
+                           missing.empty()
+                               ? "give the dimension a number in the model, or drop this condition"
+                               : "ask for what this match has, or drop this condition",
                            {{"found", found}, {"expected", expected}}},
                           without);
         }

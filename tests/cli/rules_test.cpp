@@ -245,6 +245,19 @@ TEST_F(CliRules, ATestReadsItsGraphAsCommandsReadAModel) {
     EXPECT_EQ(proved.find("W0503"), std::string::npos) << proved;
 }
 
+// No rule fires on it, so `expect fires 0` would hold for no reason.
+TEST_F(CliRules, AMisspeltOperatorInATestIsNoGraph) {
+    folder.write("r.fuse",
+                 "fuse 1;\nrule R { match { y = Log(x); } gate always;\n"
+                 "test \"misses\" { graph \"g (float[3] x) => (float[3] y) { y = Lgo(x) }\"; "
+                 "expect fires 0; }\n"
+                 "test \"own\" { graph \"g (float[3] x) => (float[3] y) { y = com.acme.Lgo(x) }\"; "
+                 "expect fires 0; } }\n");
+    const std::string said = run({"test", "r.fuse", "--no-proof", "-q"}).output;
+    expectHas(said, "`Lgo` is no operator of ONNX (did you mean `Log`?)");
+    expectHas(said, "1 rule tests passed, 1 failed");
+}
+
 TEST_F(CliRules, ASearchThatIsCutOffIsSaidAndCanGoOn) {
     writeText("g (float[2] a, float[2] b, float[2] c, float[2] d, float[2] e, float[2] f) => "
               "(float[2] y) { m = Mul(a, b) n = Mul(m, c) o = Mul(n, d) p = Mul(o, e) q = Mul(p, f)"

@@ -16,10 +16,6 @@ constexpr size_t fewestLeft = 3;      ///< passing samples: less is an accident
 constexpr size_t fewestLeftOfTwo = 8; ///< two claims part more by accident
 constexpr size_t mostPaired = 60;
 
-bool isAttribute(const std::string& name) {
-    return name.back() == ']';
-}
-
 bool isTruth(const Claim& claim) {
     return claim.text == "true" || claim.text == "false";
 }
@@ -27,7 +23,7 @@ bool isTruth(const Claim& claim) {
 /// "axis == -1", "min(p.value) >= 0", "not a.shape == b.shape"; or what it is where that fails.
 std::string textOf(const Claim& claim, bool holds) {
     std::string name = claim.name;
-    if (isAttribute(name)) {
+    if (isAttributeFact(name)) {
         const size_t bracket = name.find('[');
         name = name.substr(bracket + 1, name.size() - bracket - 2);
     }
@@ -46,7 +42,7 @@ std::string textOf(const Claim& claim, bool holds) {
 
 /// As it stands in the rule: "`Conv[pads == [0, 0]]`", else a `where`.
 std::string demand(const Claim& claim, bool holds) {
-    if (isAttribute(claim.name))
+    if (isAttributeFact(claim.name))
         return fmt::format("`{}[{}]`", claim.name.substr(0, claim.name.find('[')),
                            textOf(claim, holds));
     return fmt::format("`where {}`", textOf(claim, holds));
@@ -56,14 +52,14 @@ std::string demand(const std::vector<Claim>& claims) {
     if (claims.size() == 1)
         return demand(claims[0], true);
     auto subject = [](const Claim& claim) {
-        return isAttribute(claim.name) ? claim.name.substr(0, claim.name.find('[')) : "";
+        return isAttributeFact(claim.name) ? claim.name.substr(0, claim.name.find('[')) : "";
     };
     if (subject(claims[0]) != subject(claims[1]))
         return demand(claims[0], true) + " and " + demand(claims[1], true);
     const std::string both =
         fmt::format("{}, {}", textOf(claims[0], true), textOf(claims[1], true));
-    return isAttribute(claims[0].name) ? fmt::format("`{}[{}]`", subject(claims[0]), both)
-                                       : fmt::format("`where {}`", both);
+    return isAttributeFact(claims[0].name) ? fmt::format("`{}[{}]`", subject(claims[0]), both)
+                                           : fmt::format("`where {}`", both);
 }
 
 std::vector<Claim> sorted(std::vector<Claim> claims) {
@@ -92,16 +88,20 @@ void addThresholds(const std::vector<Facts>& passing, const std::vector<Facts>& 
             bad.insert(found->second);
     if (good.empty() || bad.empty())
         return;
-    // Numbers that passed, not those that failed: between them nothing was seen. Zero is an end.
+    // Numbers that passed, not those that failed: between them nothing was seen, but for zero.
     auto isWhole = [](double number) { return number == std::floor(number); };
     const bool areWhole = std::all_of(good.begin(), good.end(), isWhole);
-    if (const auto next = good.upper_bound(*bad.rbegin()); next != good.end())
-        out.push_back(*bad.rbegin() == 0 && !areWhole ? Claim{name, "", {}, 0, {}, {}}
-                                                      : Claim{name, "", *next, {}, {}, {}});
-    if (const auto from = good.lower_bound(*bad.begin()); from != good.begin())
-        out.push_back(*bad.begin() == 0 && !areWhole
-                          ? Claim{name, "", {}, {}, {}, 0}
-                          : Claim{name, "", {}, {}, *std::prev(from), {}});
+    const double lastBad = *bad.rbegin(), firstBad = *bad.begin();
+    if (const auto next = good.upper_bound(lastBad); next != good.end()) {
+        const double least = lastBad < 0 && *next > 0 ? 0 : *next;
+        out.push_back(lastBad == 0 && !areWhole ? Claim{name, "", {}, 0, {}, {}}
+                                                : Claim{name, "", least, {}, {}, {}});
+    }
+    if (const auto from = good.lower_bound(firstBad); from != good.begin()) {
+        const double most = firstBad > 0 && *std::prev(from) < 0 ? 0 : *std::prev(from);
+        out.push_back(firstBad == 0 && !areWhole ? Claim{name, "", {}, {}, {}, 0}
+                                                 : Claim{name, "", {}, {}, most, {}});
+    }
     for (double number : good) // one number alone
         if (!bad.contains(number))
             out.push_back({name, fmt::format("{:g}", number), {}, {}, {}, {}});
@@ -142,7 +142,7 @@ int rankOf(const Claim& claim) {
     const bool areAlike = claim.name.find(" == ") != std::string::npos &&
                           claim.name.find(".shape") == std::string::npos &&
                           claim.name.find(".value") == std::string::npos;
-    if (isAttribute(claim.name) || areAlike)
+    if (isAttributeFact(claim.name) || areAlike)
         return 0;
     const bool isContents =
         claim.name.find('.') != std::string::npos && claim.name.find(".rank") == std::string::npos;
@@ -155,9 +155,12 @@ struct Found {
     int rank = 0;
     size_t left = 0;
 
+    /// One that leaves half as many samples is an accident of theirs, whatever it speaks of.
     bool isBetterThan(const Found& other) const {
-        return other.claims.empty() || rank < other.rank ||
-               (rank == other.rank && left > other.left);
+        if (other.claims.empty() || left > 2 * other.left)
+            return true;
+        return 2 * left >= other.left &&
+               (rank < other.rank || (rank == other.rank && left > other.left));
     }
 };
 
@@ -177,8 +180,8 @@ bool Claim::admits(const Facts& facts) const {
 
 bool Guard::isDoubtful() const {
     return std::any_of(claims.begin(), claims.end(), [](const Claim& claim) {
-        if (isAttribute(claim.name) || isTruth(claim))
-            return false;
+        if (isAttributeFact(claim.name) || isTruth(claim))
+            return claim.text == "false" && claim.name.find(".shape[") != std::string::npos;
         const bool isSize =
             claim.name.ends_with(".rank") || claim.name.find_first_of(".[( ") == std::string::npos;
         const bool isValue = claim.name.find(".value") != std::string::npos;
@@ -187,6 +190,9 @@ bool Guard::isDoubtful() const {
                             : !claim.text.empty() ? std::stod(claim.text)
                                                   : INFINITY;
         const double end = claim.least ? *claim.least : claim.above ? *claim.above : most;
+        constexpr double manyDims = 4; // more are drawn so seldom that few samples are left
+        if (claim.name.ends_with(".rank") && end > manyDims)
+            return true;
         return isSize ? most <= 1 : isValue && end != 0 && std::fabs(end) != 1;
     });
 }

@@ -31,8 +31,9 @@ struct Guard {
 
     explicit operator bool() const { return !claims.empty(); }
 
-    /// It leaves tensors of few elements alone, in which little can go wrong, or cuts a constant at
-    /// a number of the samples: that these agree says nothing.
+    /// It leaves tensors of few elements alone, in which little can go wrong, or of many
+    /// dimensions, or cuts a constant at a number of the samples, or wants two dimensions to
+    /// differ: that these agree says nothing.
     bool isDoubtful() const;
 };
 

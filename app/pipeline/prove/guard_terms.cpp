@@ -35,6 +35,7 @@ struct Named {
     std::string name;
     bool isConst = false;
     bool isScalar = false;
+    bool hasDims = false; ///< the rule says them
     const Term* node = nullptr; ///< null: a value
 };
 
@@ -55,7 +56,17 @@ private:
                          GuardTerm::Kind::Truth});
     }
 
+    GuardTerm dimension(uint32_t dim) const {
+        Expression variable;
+        variable.kind = Written::Dim;
+        variable.slot = dim;
+        variable.text = m_rule.dims[dim];
+        return {m_rule.dims[dim], std::move(variable)};
+    }
+
     std::vector<Named> named() const;
+    void ofDims(const Named& name);
+    void ofType(const Named& name);
     void ofValue(const Named& name);
     void ofNode(const Named& name);
     void ofPair(const Named& a, const Named& b);
@@ -99,6 +110,7 @@ std::vector<Named> Terms::named() const {
             if (term.kind == Term::Kind::Value && term.type) {
                 named.isConst = named.isConst || term.type->isConst;
                 named.isScalar = named.isScalar || term.type->isScalar;
+                named.hasDims = named.hasDims || term.type->dims;
             }
         }
         out.push_back(std::move(named));
@@ -106,9 +118,48 @@ std::vector<Named> Terms::named() const {
     return out;
 }
 
+/// "C == w.shape[1]": dimensions of other operands that are often one.
+void Terms::ofDims(const Named& name) {
+    constexpr int64_t mostAxes = 4;
+    for (uint32_t dim = 0; dim < m_rule.dims.size(); ++dim)
+        for (int64_t axis = 0; axis < mostAxes; ++axis) {
+            Expression index;
+            index.kind = Written::Number;
+            index.number = static_cast<double>(axis);
+            index.isInteger = true;
+            const GuardTerm shape = memberOf(name, "shape");
+            const GuardTerm of{fmt::format("{}[{}]", shape.text, axis),
+                               composed(Written::Index, "", {shape.expression, std::move(index)})};
+            compared(dimension(dim), "==", of);
+        }
+}
+
+/// "x.dtype in {...}", of two sets that rules tell apart: floats, and what has negative numbers.
+void Terms::ofType(const Named& name) {
+    const GuardTerm dtype = memberOf(name, "dtype");
+    const std::vector<DType> floats{DType::Float32, DType::Float16, DType::BFloat16,
+                                    DType::Float64},
+        whole{DType::Int8, DType::Int16, DType::Int32, DType::Int64};
+    for (const bool withWhole : {false, true}) {
+        std::vector<DType> types = floats;
+        if (withWhole)
+            types.insert(types.end(), whole.begin(), whole.end());
+        Expression set = composed(Written::List, "", {});
+        std::string words;
+        for (const DType type : types) {
+            set.args.push_back(composed(Written::Text, std::string(nameOf(type)), {}));
+            words += fmt::format("{}\"{}\"", words.empty() ? "" : ", ", nameOf(type));
+        }
+        m_out.push_back({fmt::format("{} in {{{}}}", dtype.text, words),
+                         composed(Written::Binary, "in", {dtype.expression, std::move(set)}),
+                         GuardTerm::Kind::Truth});
+    }
+}
+
 void Terms::ofValue(const Named& name) {
     const GuardTerm rank = memberOf(name, "rank");
     number(rank.text, rank.expression);
+    ofType(name);
     if (!name.isConst)
         return;
     const GuardTerm value = memberOf(name, "value");
@@ -173,14 +224,12 @@ bool Terms::areBounds(SlotIndex a, SlotIndex b) const {
 }
 
 std::vector<GuardTerm> Terms::all() {
-    for (uint32_t dim = 0; dim < m_rule.dims.size(); ++dim) {
-        Expression variable;
-        variable.kind = Written::Dim;
-        variable.slot = dim;
-        variable.text = m_rule.dims[dim];
-        number(m_rule.dims[dim], std::move(variable));
-    }
+    for (uint32_t dim = 0; dim < m_rule.dims.size(); ++dim)
+        number(m_rule.dims[dim], dimension(dim).expression);
     const std::vector<Named> names = named();
+    for (const Named& name : names)
+        if (!name.node && !name.hasDims)
+            ofDims(name);
     for (size_t i = 0; i < names.size(); ++i) {
         names[i].node ? ofNode(names[i]) : ofValue(names[i]);
         for (size_t j = i + 1; j < names.size(); ++j)

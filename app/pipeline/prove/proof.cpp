@@ -258,6 +258,19 @@ std::string adviceFor(const Rule& rule) {
            "`expect same`";
 }
 
+/// Of a rule that is right for its own numbers and wrong for those that its match takes for them.
+std::string adviceAtEdge(const Rule& rule) {
+    const auto number = std::find_if(rule.terms.begin(), rule.terms.end(), [](const Term& term) {
+        return term.kind == Term::Kind::Number && term.tolerance > 0 && term.number != 0;
+    });
+    if (number == rule.terms.end())
+        return {};
+    return fmt::format(
+        "`{0:g}` stands for all numbers within {1:g} of it, relatively: for this one "
+        "alone write `k: const scalar` in its place and `where k.value == {0:g}`",
+        number->number, number->tolerance);
+}
+
 } // namespace
 
 const char* verdictOf(const RuleProof& proof) {
@@ -312,6 +325,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     Judged judged;
     std::optional<Failing> smallest;
     uint64_t seedOfSmallest = 0;
+    uint32_t failingAtEdge = 0;
     const uint32_t most = mostAttempts(wanted, options);
     auto isClear = [&] { // where samples are rare, these many differences say enough
         return proof.failing >= clearlyFailing && proof.attempts > 20 * proof.samples;
@@ -343,6 +357,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
             continue;
         }
         ++proof.failing;
+        failingAtEdge += sample->isAtEdge ? 1 : 0;
         judged.failing.push_back(sample->facts);
         Size size = sizeOf(*sample, choices.taken());
         if (!smallest || size < smallest->size) {
@@ -350,21 +365,30 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
             seedOfSmallest = proof.attempts;
         }
     }
+    if (!met.hasResults && proof.failing == 0) {
+        proof.empty = proof.samples;
+        proof.samples = 0;
+        proof.unfit = proof.empty > 0 ? "dimensions of 0" : proof.unfit;
+    }
     if (smallest) {
         Failing shrunk = Shrinker(*prepared, std::move(*smallest), progress).run();
         proof.counterexamples.push_back(exampleOf(shrunk, seedOfSmallest));
-        const Guard guard =
-            confirmedGuard(*prepared, std::move(judged), options.seed + 1, progress);
-        proof.shared = guard.shared;
-        proof.guard = guard.suggested;
-        proof.guarded = guard.agreeing;
+        if (failingAtEdge == proof.failing) {
+            proof.advice = adviceAtEdge(rule);
+        } else {
+            const Guard guard =
+                confirmedGuard(*prepared, std::move(judged), options.seed + 1, progress);
+            proof.shared = guard.shared;
+            proof.guard = guard.suggested;
+            proof.guarded = guard.agreeing;
+        }
     }
     if (proof.samples > 0)
         proof.unsampled = unsampled(rule, met);
     else
         proof.open = withoutOperand(rule);
     if (proof.samples == 0)
-        proof.advice = adviceFor(rule);
+        proof.advice = proof.empty > 0 ? "let `verify` draw sizes that are not 0" : adviceFor(rule);
     decideLevel(rule, options, proof, progress);
     return proof;
 }
@@ -392,6 +416,14 @@ Result<std::vector<RuleProof>> proveRules(const RuleLibrary& library, const Proo
     return out;
 }
 
+std::string withoutSample(const RuleProof& proof) {
+    return proof.empty > 0
+               ? fmt::format("no sample: of the {} graphs in which it fired none has a result "
+                             "with an element",
+                             proof.empty)
+               : fmt::format("no sample: it fired in none of {} generated graphs", proof.attempts);
+}
+
 std::string proofText(const RuleProof& proof) {
     if (proof.passed())
         return {};
@@ -399,9 +431,8 @@ std::string proofText(const RuleProof& proof) {
     const std::string what =
         isForm ? "form `" + proof.rule.substr(5) + "`" : "rule `" + proof.rule + "`";
     if (proof.failing == 0)
-        return fmt::format("warning[W0503]: {} has no sample: it fired in none of {} "
-                           "generated graphs\t{}\n   = the last one: {}\n   = fix: {}\n",
-                           what, proof.attempts, proof.where, proof.unfit, proof.advice);
+        return fmt::format("warning[W0503]: {} has {}\t{}\n   = the last one: {}\n   = fix: {}\n",
+                           what, withoutSample(proof), proof.where, proof.unfit, proof.advice);
     const Counterexample& example = proof.counterexamples[0];
     std::string out = fmt::format("error[E0501]: {} is unsound: {} of {} samples differ"
                                   "\t{}\n",
@@ -419,6 +450,8 @@ std::string proofText(const RuleProof& proof) {
             fmt::format("   = the failing samples share {}\n   = fix: with {} the {} samples that "
                         "are left agree\n",
                         proof.shared, proof.guard, proof.guarded);
+    else if (!proof.advice.empty())
+        out += "   = fix: " + proof.advice + "\n";
     return out;
 }
 

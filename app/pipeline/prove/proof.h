@@ -53,7 +53,10 @@ struct RuleProof {
     size_t guarded = 0;                          ///< samples that are left with it, all agree
     std::string open;   ///< why no side can be run: "`com.acme.Gated` has no body"; else empty
     std::string unfit;  ///< why the last graph did not fit, when none did
-    std::string advice; ///< what would let it fire, when it did in none
+    uint32_t empty = 0; ///< graphs in which it fired, where no result of any has an element
+    /// What would let it fire, when it did in none; or what to write where it is wrong only of
+    /// numbers that lie near those of its match.
+    std::string advice;
 
     ProofLevel level = ProofLevel::None;
     std::vector<std::string> conditions; ///< that `proved` rests on
@@ -78,6 +81,9 @@ const char* verdictOf(const RuleProof& proof);
 
 /// The verdict with what it rests on or what stands in its way.
 std::string verdictText(const RuleProof& proof);
+
+/// "no sample: it fired in none of 1601 generated graphs", of a rule that has none.
+std::string withoutSample(const RuleProof& proof);
 
 /// E0501 as a person reads it; empty when the proof passed.
 std::string proofText(const RuleProof& proof);

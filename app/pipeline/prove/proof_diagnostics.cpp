@@ -20,10 +20,7 @@ void addProof(const RuleProof& proof, Diagnostics& out) {
         return;
     const std::string what = subjectOf(proof);
     if (proof.failing == 0) {
-        Diagnostic& d = out.warning("W0503", proof.span,
-                                    fmt::format("{} has no sample: it fired in none of {} "
-                                                "generated graphs",
-                                                what, proof.attempts));
+        Diagnostic& d = out.warning("W0503", proof.span, what + " has " + withoutSample(proof));
         d.found = proof.unfit;
         d.fix = proof.advice;
         return;
@@ -34,6 +31,8 @@ void addProof(const RuleProof& proof, Diagnostics& out) {
     d.found = proof.counterexamples[0].difference;
     if (!proof.guard.empty())
         d.fix = "with " + proof.guard + " the samples that are left agree";
+    else
+        d.fix = proof.advice;
 }
 
 } // namespace fuselage::app

@@ -25,6 +25,11 @@ struct Facts {
     std::map<std::string, AttributeValue> attributes; ///< behind those of `texts` with a bracket
 };
 
+/// "Softmax[axis]", and no term of a `where` such as "C == w.shape[0]".
+inline bool isAttributeFact(const std::string& name) {
+    return name.back() == ']' && name.find(' ') == std::string::npos;
+}
+
 struct Sample {
     Graph graph; ///< prepared as a loaded model is
     Facts facts;

@@ -85,8 +85,11 @@ void note(Met& met, const std::vector<PairCoverage::Taken>& taken, const Sample&
         met.ranks.insert(type.rank());
         met.hasEmpty = met.hasEmpty || type.elementCount() == 0;
     }
+    for (ValueId output : sample.graph.outputs())
+        met.hasResults =
+            met.hasResults || sample.graph.value(output).type.elementCount() != int64_t(0);
     for (const auto& [name, value] : sample.facts.texts)
-        if (name.back() == ']')
+        if (isAttributeFact(name))
             met.attributes[name].insert(value);
 }
 

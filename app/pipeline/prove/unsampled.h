@@ -18,6 +18,7 @@ struct Met {
     std::set<DType> types; ///< of inputs, like the ranks
     std::set<size_t> ranks;
     bool hasEmpty = false;                                   ///< an input without elements
+    bool hasResults = false;                                 ///< a result with an element
     std::map<std::string, std::set<std::string>> attributes; ///< "Pad[mode]": "edge"
 };
 
