@@ -7,6 +7,7 @@
 #include "app/report/html_internal.h"
 #include "app/report/measured.h"
 #include "app/report/pairs_text.h"
+#include "app/report/rule_totals.h"
 #include "app/report/trace_text.h"
 #include "app/report/verdict.h"
 #include "core/support/text.h"
@@ -92,6 +93,9 @@ std::string rulesTable(const Report& report, const scene::Scene& scene) {
                 count(static_cast<int64_t>(rule.fused)) + count(rule.launchesSaved) +
                 bytes(rule.bytesSaved) + count(static_cast<int64_t>(rule.nearMisses)) + "</tr>\n";
     }
+    if (const Saved beside = savedBesideRules(report); beside.launches != 0 || beside.bytes != 0)
+        rows += "<tr><td></td><td>" + escaped(besideRules) + "</td><td></td><td></td>" +
+                count(beside.launches) + bytes(beside.bytes) + "<td></td></tr>\n";
     return table(
         "rules",
         {"", "rule", "where", "#applied", "#launches saved", "#bytes saved", "#near misses"}, rows,

@@ -3,6 +3,7 @@
 
 #include "app/report/escape.h"
 #include "app/report/format.h"
+#include "app/report/rule_totals.h"
 #include "app/report/verdict.h"
 
 #include <fmt/format.h>
@@ -140,6 +141,10 @@ std::string ruleDetails(const ModelRun& model) {
         out += tableRow({name, std::to_string(rule.fused), std::to_string(rule.launchesSaved),
                          bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});
     }
+    if (const Saved beside = savedBesideRules(*model.report);
+        beside.launches != 0 || beside.bytes != 0)
+        out += tableRow(
+            {besideRules, "", std::to_string(beside.launches), bytesText(beside.bytes), ""});
     return out + "\n</details>\n\n";
 }
 

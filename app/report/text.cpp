@@ -6,6 +6,7 @@
 #include "app/report/format.h"
 #include "app/report/measured.h"
 #include "app/report/pairs_text.h"
+#include "app/report/rule_totals.h"
 #include "app/report/verdict.h"
 #include "core/support/text.h"
 
@@ -357,7 +358,11 @@ std::string renderCounts(const Report& r) {
         table.row({rule.rule, std::to_string(rule.fused), std::to_string(rule.launchesSaved),
                    bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});
     }
-    table.row({"total", std::to_string(total), "", "", ""});
+    if (const Saved beside = savedBesideRules(r); beside.launches != 0 || beside.bytes != 0)
+        table.row({besideRules, "", std::to_string(beside.launches), bytesText(beside.bytes), ""});
+    const Saved all = savedInAll(r);
+    table.row(
+        {"total", std::to_string(total), std::to_string(all.launches), bytesText(all.bytes), ""});
     std::string hints;
     for (const RuleReport& rule : r.rules)
         for (const std::string& hint : rule.hints)
