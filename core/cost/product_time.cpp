@@ -44,8 +44,8 @@ bool sumsIntegers(const KernelProgram& program, const DeviceProfile& profile) {
     return code && code->accumulate == DType::Int32 && profile.kind == DeviceKind::Cpu;
 }
 
-/// Of one call of a library for a small product; attentions of 33 to 64 rows, on a Xeon.
-constexpr double secondsOfCall = 0.6e-6;
+/// Of one call of a library for a small product; attentions of 49 rows, on a Xeon.
+constexpr double secondsOfCall = 1e-6;
 
 /// Products that a processor asks its library for one by one: two for each matrix of an attention.
 double productCalls(const KernelProgram& program, const DeviceProfile& profile) {
@@ -153,18 +153,34 @@ double convolutionLoss(const KernelProgram& program, const Contraction& code,
     return (1 + profile.fewChannels / run) / profile.convolutionShare;
 }
 
-/// How much longer a product takes than its FLOPs say: results in whole vectors, and operands of a
-/// convolution that are too short for its inner loop.
+/// What the products of one attention lose on a processor, a matrix after the other: 12 heads of 49
+/// to 512 rows and 8 to 128 columns on a Xeon.
+constexpr double lossOfHeads = 1.27;
+
+/// Storing a result of a matrix product, on a processor, takes as long as so many terms more: 4 and
+/// 12 products of 128 to 512 rows with 8 to 64 terms on a Xeon.
+constexpr double termsOfStoring = 40;
+
+/// How much longer a product takes than its FLOPs say: results in whole vectors, operands of a
+/// convolution that are too short for its inner loop, sums of a few terms.
 double shapeLoss(const KernelProgram& program, const DeviceProfile& profile) {
+    const bool isCpu = profile.kind == DeviceKind::Cpu;
+    const auto inVectors = [&](int64_t columns) {
+        const auto wanted = static_cast<double>(std::max<int64_t>(1, columns));
+        return std::ceil(wanted / profile.vectorLanes) * profile.vectorLanes / wanted;
+    };
+    if (const auto* attention = std::get_if<Attention>(&program.code))
+        return isCpu ? lossOfHeads * inVectors(attention->s) : 1;
     const auto* code = std::get_if<Contraction>(&program.code);
     if (!code || code->kind == Contraction::Kind::ConvTranspose)
         return 1;
     const bool matMul = code->kind == Contraction::Kind::MatMul;
-    const auto columns = static_cast<double>(std::max<int64_t>(1, columnsOf(*code)));
-    double out = std::ceil(columns / profile.vectorLanes) * profile.vectorLanes / columns;
-    if (multipliesIntegers(program, profile) && profile.kind == DeviceKind::Cpu)
+    const double out = inVectors(columnsOf(*code));
+    if (multipliesIntegers(program, profile) && isCpu)
         return out * integerLoss(program, *code);
-    return matMul ? out : out * convolutionLoss(program, *code, profile);
+    if (matMul)
+        return isCpu ? out * (1 + termsOfStoring / depthOf(program, *code)) : out;
+    return out * convolutionLoss(program, *code, profile);
 }
 
 /// Convolutions that minimal filtering (Winograd) computes with fewer products.

@@ -16,7 +16,6 @@
 #include "core/cpu/value_store.h"
 #include "core/plan/backend.h"
 #include "core/plan/value_transfer.h"
-#include "core/support/memory.h"
 
 #include <fmt/format.h>
 
@@ -446,12 +445,8 @@ public:
 
     Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,
                                                 Progress& progress) override {
-        if (!fitsInMemory(plan->peakBytes))
-            return failure("resource.memory",
-                           fmt::format("the plan needs {:.1f} GiB for its values, {:.1f} are free",
-                                       static_cast<double>(plan->peakBytes) / (1 << 30),
-                                       static_cast<double>(freeMemory()) / (1 << 30)),
-                           plan->graph->name(), "give smaller dimensions, e.g. --dim N=1");
+        if (auto fits = checkMemory(*plan); !fits)
+            return failure(fits.error());
         if (auto loaded = loadTimings(); !loaded)
             return failure(loaded.error());
         auto executable = std::make_unique<CpuExecutable>(std::move(plan), m_options);
@@ -464,6 +459,13 @@ public:
     }
 
     std::vector<std::string> notes() const override { return m_notes; }
+
+    /// What is decided for all cores is not right for one.
+    std::optional<DeviceProfile> profile() const override {
+        return m_options.threads > 0
+                   ? std::optional(withCores(*deviceProfile("cpu"), m_options.threads))
+                   : std::nullopt;
+    }
 
 private:
     std::string machine() const { return choiceMachine(vectorTable(), threadCount(m_options)); }

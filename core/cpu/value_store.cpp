@@ -2,6 +2,9 @@
 #include "core/cpu/value_store.h"
 
 #include "core/plan/value_transfer.h"
+#include "core/support/memory.h"
+
+#include <fmt/format.h>
 
 namespace fuselage::cpu {
 
@@ -14,6 +17,17 @@ ReferenceValue headOf(const Tensor& tensor) {
     out.dtype = tensor.dtype();
     out.extents = tensor.extents();
     return out;
+}
+
+Result<void> checkMemory(const Plan& plan) {
+    constexpr double gibibyte = 1 << 30;
+    if (fitsInMemory(plan.peakBytes))
+        return {};
+    return failure("resource.memory",
+                   fmt::format("the plan needs {:.1f} GiB for its values, {:.1f} are free",
+                               static_cast<double>(plan.peakBytes) / gibibyte,
+                               static_cast<double>(freeMemory()) / gibibyte),
+                   plan.graph->name(), "give smaller dimensions, e.g. --dim N=1");
 }
 
 ValueStore::ValueStore(std::shared_ptr<const Plan> plan, Pages& pages)

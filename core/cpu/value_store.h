@@ -17,6 +17,9 @@ OperandLayout layoutOf(const PlanValue& value);
 /// The value without its data.
 ReferenceValue headOf(const Tensor& tensor);
 
+/// Error "resource.memory": the plan's values do not fit into what is free.
+Result<void> checkMemory(const Plan& plan);
+
 class ValueStore {
 public:
     /// Takes the arena from `pages`.

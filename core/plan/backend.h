@@ -111,7 +111,7 @@ public:
     }
     /// Workers that take passes of a sweep side by side; 0: it runs none.
     virtual uint32_t sweepWorkers() const { return 0; }
-    /// Numbers of the device it runs on, where it can ask for them.
+    /// Numbers of the device it runs on, where it can ask for them or uses a part of it.
     virtual std::optional<DeviceProfile> profile() const { return std::nullopt; }
 
     /// What countTraffic() would count with; error "run.counters" as there.
