@@ -72,6 +72,10 @@ Judged judged(const bench::Mutant& mutant, const Options& options) {
     if (out.isProved && out.isWrong())
         fmt::print(stderr, "proved though wrong: {}:{} {}: {}, {}\n", mutant.rule.file,
                    mutant.rule.line, mutant.rule.name, mutant.kind, mutant.what);
+    constexpr double slow = 2; // seconds that a catch may take
+    if (out.outcome == Outcome::Caught && out.seconds > slow)
+        fmt::print(stderr, "{:.1f} s: {}:{} {}: {}, {}\n", out.seconds, mutant.rule.file,
+                   mutant.rule.line, mutant.rule.name, mutant.kind, mutant.what);
     const bool isOpen = out.outcome == Outcome::Missed || out.outcome == Outcome::Same;
     if (out.outcome == Outcome::Missed || (options.list && isOpen))
         fmt::print(stderr, "{}: {}:{} {}: {}, {}\n",

@@ -34,6 +34,7 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
         if (!mended)
             return {};
         const auto prepared = prepareRule(*mended);
+        const std::vector<GuardTerm> terms = guardTerms(*mended);
         const bool isProved = proveExactly(*mended, progress).level != ExactProof::Level::None;
         if (!isProved && guard.isDoubtful()) {
             refused.insert(guard.suggested);
@@ -46,7 +47,7 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
         bool isRefuted = false;
         while (held < wanted && !isRefuted && attempt < last && !progress.cancelled()) {
             Choices choices(sampleSeed(seed, ++attempt), coverage);
-            auto sample = generateSample(*prepared, choices, progress);
+            auto sample = generateSample(*prepared, choices, progress, terms);
             coverage.add(choices.structure());
             if (!sample)
                 continue;

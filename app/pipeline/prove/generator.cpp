@@ -65,12 +65,12 @@ ValueId Generator::fail() {
     return {};
 }
 
-bool Generator::build() {
+bool Generator::build(std::span<const GuardTerm> terms) {
     buildBlock(m_prepared.plan);
     if (m_failed)
         return false;
     addOutputs();
-    noteFacts();
+    noteFacts(terms);
     return !m_failed && !m_graph.outputs().empty();
 }
 
@@ -341,13 +341,13 @@ void Generator::addOutputs() {
     inferShapes(m_graph);
 }
 
-void Generator::noteFacts() {
+void Generator::noteFacts(std::span<const GuardTerm> terms) {
     constexpr int64_t mostRead = 4096; // elements of one constant
     const bool isLarge = std::any_of(m_slots.begin(), m_slots.end(), [&](const Binding& slot) {
         return slot.kind == Binding::Kind::Value && m_graph.value(slot.value).constant &&
                m_graph.value(slot.value).constant->elementCount() > mostRead;
     });
-    for (const GuardTerm& term : guardTerms(m_rule)) {
+    for (const GuardTerm& term : terms) {
         if (isLarge && term.readsContents)
             continue;
         const Quantity value = evaluate(context(), term.expression);
@@ -360,8 +360,8 @@ void Generator::noteFacts() {
     }
 }
 
-std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
-                                     Progress& progress) {
+std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices, Progress& progress,
+                                     std::span<const GuardTerm> terms) {
     constexpr Contents kinds[] = {Contents::Distinct, Contents::Quarters, Contents::Edges,
                                   Contents::Normal,   Contents::Wide,     Contents::Wide,
                                   Contents::Ends,     Contents::Specials, Contents::Nans};
@@ -372,7 +372,7 @@ std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
     if (contents >= Contents::Ends && (mayDiffer || !rule.rule.isRewrite))
         contents = Contents::Quarters;
     Generator generator(rule, choices);
-    if (!generator.build())
+    if (!generator.build(terms))
         return std::nullopt;
     // Through the file form: what comes back is what a person's model would look like.
     auto bytes = model_io::toBytes(generator.take());

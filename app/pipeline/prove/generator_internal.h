@@ -26,7 +26,7 @@ public:
     Generator(const PreparedRule& prepared, Choices& choices);
 
     /// False when the choices lead nowhere.
-    bool build();
+    bool build(std::span<const GuardTerm> terms);
 
     Graph take() { return std::move(m_graph); }
 
@@ -82,7 +82,7 @@ private:
     std::optional<int64_t> demandedDimension(uint32_t variable);
     void bindType(const TypePattern& type, ValueId value);
     void bind(SlotIndex slot, ValueId value);
-    void noteFacts();
+    void noteFacts(std::span<const GuardTerm> terms);
     bool isBound(ValueId value) const;
     void addOutputs();
     ValueId fail();

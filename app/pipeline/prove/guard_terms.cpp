@@ -35,7 +35,7 @@ struct Named {
     std::string name;
     bool isConst = false;
     bool isScalar = false;
-    bool hasDims = false; ///< the rule says them
+    bool hasDims = false;       ///< the rule says them
     const Term* node = nullptr; ///< null: a value
 };
 

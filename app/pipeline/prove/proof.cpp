@@ -313,6 +313,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
         return proof;
     }
     auto prepared = prepareRule(rule);
+    const std::vector<GuardTerm> terms = guardTerms(rule);
     uint32_t wanted = samplesOfFusion;
     if (rule.isRewrite)
         wanted = samplesOfRewrite + std::min(samplesOfAnswer * answersOf(rule), mostOfAnswers);
@@ -337,7 +338,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
         const bool isScarce = proof.attempts > hopeless && proof.samples * 40 < proof.attempts;
         Choices choices(sampleSeed(options.seed, proof.attempts), coverage,
                         isScarce && proof.attempts % 2 == 0);
-        auto sample = generateSample(*prepared, choices, progress);
+        auto sample = generateSample(*prepared, choices, progress, terms);
         // Infeasible pairs count too, else they would be tried forever.
         coverage.add(choices.structure());
         if (!sample) {

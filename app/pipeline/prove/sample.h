@@ -5,11 +5,13 @@
 
 #include "app/pipeline/prove/choices.h"
 #include "app/pipeline/prove/contents.h"
+#include "app/pipeline/prove/guard_terms.h"
 #include "core/rewrite/matcher_index.h"
 #include "core/support/progress.h"
 
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace fuselage::app {
@@ -39,8 +41,9 @@ struct Sample {
     bool isAtEdge = false; ///< a literal's constant is as far from it as a match allows
 };
 
-/// None when the choices lead to no valid graph.
-std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices,
-                                     Progress& progress);
+/// None when the choices lead to no valid graph. `terms`: what to note as facts, besides
+/// attributes.
+std::optional<Sample> generateSample(const PreparedRule& rule, Choices& choices, Progress& progress,
+                                     std::span<const GuardTerm> terms = {});
 
 } // namespace fuselage::app
