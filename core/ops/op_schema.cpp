@@ -245,7 +245,9 @@ const OpSchema* publishedSchema(Op op) {
     return nullptr;
 }
 
-ElementTypes inputTypesOf(Op op, size_t slot) {
+namespace {
+
+ElementTypes typesOfAllForms(Op op, size_t slot) {
     const OpSchema* form = publishedSchema(op);
     ElementTypes out = form ? form->inputTypes(slot) : ElementTypes();
     if (!out.restricted())
@@ -263,6 +265,24 @@ ElementTypes inputTypesOf(Op op, size_t slot) {
     if (std::any_of(floats.begin(), floats.end(), [&](DType type) { return out.allows(type); }))
         out.add(setOf(isFloat));
     return out;
+}
+
+} // namespace
+
+ElementTypes inputTypesOf(Op op, size_t slot) {
+    constexpr size_t mostKept = 3; // what is asked again and again
+    static const std::vector<ElementTypes> kept = [] {
+        std::vector<ElementTypes> out;
+        for (const OpRow& row : allRows())
+            for (size_t each = 0; each < mostKept; ++each) {
+                const size_t index = static_cast<size_t>(row.op) * mostKept + each;
+                out.resize(std::max(out.size(), index + 1));
+                out[index] = typesOfAllForms(row.op, each);
+            }
+        return out;
+    }();
+    const size_t index = static_cast<size_t>(op) * mostKept + slot;
+    return slot < mostKept && index < kept.size() ? kept[index] : typesOfAllForms(op, slot);
 }
 
 int64_t newestPublishedOpset() {

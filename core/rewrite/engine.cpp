@@ -14,9 +14,9 @@ namespace {
 /// Runs phases one after the other; those that the memo knows are taken from it.
 class Run {
 public:
-    Run(std::shared_ptr<const Graph> graph, const RuleSet& rules, const EngineOptions& options,
-        RewriteMemo& memo, Progress& progress)
-        : m_index(rules), m_totals(totalsOf(*graph)), m_options(withRoots(options, m_totals)),
+    Run(std::shared_ptr<const Graph> graph, const RuleSet& rules, const RuleIndex& index,
+        const EngineOptions& options, RewriteMemo& memo, Progress& progress)
+        : m_index(index), m_totals(totalsOf(*graph)), m_options(withRoots(options, m_totals)),
           m_memo(memo), m_progress(progress), m_latest(std::move(graph)) {
         m_memo.begin(m_index);
         m_isPlain = rules.operators.empty() && bodiesOf(*m_latest).empty();
@@ -27,9 +27,9 @@ public:
         enter(rules);
     }
 
-    Run(Graph graph, const RuleSet& rules, const EngineOptions& options, RewriteMemo& memo,
-        Progress& progress)
-        : m_index(rules), m_totals(totalsOf(graph)), m_options(withRoots(options, m_totals)),
+    Run(Graph graph, const RuleSet& rules, const RuleIndex& index, const EngineOptions& options,
+        RewriteMemo& memo, Progress& progress)
+        : m_index(index), m_totals(totalsOf(graph)), m_options(withRoots(options, m_totals)),
           m_memo(memo), m_progress(progress), m_out{std::move(graph), {}} {
         m_memo.begin(m_index);
         enter(rules);
@@ -138,7 +138,7 @@ private:
         return out;
     }
 
-    RuleIndex m_index;
+    const RuleIndex& m_index;
     const GraphTotals m_totals;
     const EngineOptions m_options;
     RewriteMemo& m_memo;
@@ -152,11 +152,12 @@ private:
 };
 
 template <typename GraphToRewrite>
-Result<Rewritten> rewritten(GraphToRewrite graph, const RuleSet& rules, const Pipeline& pipeline,
-                            const EngineOptions& options, RewriteMemo& memo, Progress& progress) {
+Result<Rewritten> rewritten(GraphToRewrite graph, const RuleSet& rules, const RuleIndex& index,
+                            const Pipeline& pipeline, const EngineOptions& options,
+                            RewriteMemo& memo, Progress& progress) {
     if (options.decide != Decide::Rules && !options.gain)
         return failure("rewrite.gain", "deciding by cost needs a cost model", pipeline.name);
-    return Run(std::move(graph), rules, options, memo, progress).phases(pipeline);
+    return Run(std::move(graph), rules, index, options, memo, progress).phases(pipeline);
 }
 
 } // namespace
@@ -164,7 +165,7 @@ Result<Rewritten> rewritten(GraphToRewrite graph, const RuleSet& rules, const Pi
 Result<Rewritten> rewrite(std::shared_ptr<const Graph> graph, const RuleSet& rules,
                           const Pipeline& pipeline, const EngineOptions& options, RewriteMemo& memo,
                           Progress& progress) {
-    return rewritten(std::move(graph), rules, pipeline, options, memo, progress);
+    return rewritten(std::move(graph), rules, RuleIndex(rules), pipeline, options, memo, progress);
 }
 
 EngineOptions withRoots(const EngineOptions& options, const GraphTotals& totals) {
@@ -175,8 +176,14 @@ EngineOptions withRoots(const EngineOptions& options, const GraphTotals& totals)
 
 Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
                           const EngineOptions& options, Progress& progress) {
+    return rewrite(std::move(graph), rules, RuleIndex(rules), pipeline, options, progress);
+}
+
+Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const RuleIndex& index,
+                          const Pipeline& pipeline, const EngineOptions& options,
+                          Progress& progress) {
     RewriteMemo none = RewriteMemo::none();
-    return rewritten(std::move(graph), rules, pipeline, options, none, progress);
+    return rewritten(std::move(graph), rules, index, pipeline, options, none, progress);
 }
 
 const Pipeline* findPipeline(const RuleSet& rules, std::string_view name) {

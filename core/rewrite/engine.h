@@ -12,10 +12,16 @@
 namespace fuselage {
 
 class RewriteMemo;
+class RuleIndex;
 
 /// Errors: "cancelled"; "rewrite.gain" when costs decide and there is no gain function.
 Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const Pipeline& pipeline,
                           const EngineOptions& options, Progress& progress);
+
+/// The same for one of many graphs: `index` is of these rules.
+Result<Rewritten> rewrite(Graph graph, const RuleSet& rules, const RuleIndex& index,
+                          const Pipeline& pipeline, const EngineOptions& options,
+                          Progress& progress);
 
 /// The same with what earlier runs found (rewrite_memo.h): the memo has served this graph with
 /// these options, or nothing yet. The graph is copied only where something is made of it.

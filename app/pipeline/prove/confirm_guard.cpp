@@ -35,6 +35,7 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
             return {};
         const auto prepared = prepareRule(*mended);
         const std::vector<GuardTerm> terms = guardTerms(*mended);
+        const Judge judge(*mended);
         const bool isProved = proveExactly(*mended, progress).level != ExactProof::Level::None;
         if (!isProved && guard.isDoubtful()) {
             refused.insert(guard.suggested);
@@ -51,7 +52,7 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
             coverage.add(choices.structure());
             if (!sample)
                 continue;
-            const Verdict verdict = judge(*mended, *sample, progress);
+            const Verdict verdict = judge.of(*sample, progress);
             if (verdict.kind == Verdict::Kind::Unfit)
                 continue;
             isRefuted = verdict.kind == Verdict::Kind::Differs;

@@ -209,10 +209,15 @@ Guard separatingGuard(const std::vector<Facts>& passing, const std::vector<Facts
                 found.isBetterThan(best) && !refused.contains(demand(found.claims)))
                 best = std::move(found);
     if (best.claims.empty()) {
-        std::stable_sort(all.begin(), all.end(), [&](const Claim& a, const Claim& b) {
-            return countOf(failing, {a}) < countOf(failing, {b});
-        });
-        all.resize(std::min(all.size(), mostPaired));
+        std::vector<std::pair<size_t, Claim>> admitting; // of the failing ones
+        for (Claim& claim : all)
+            admitting.emplace_back(countOf(failing, {claim}), std::move(claim));
+        std::stable_sort(admitting.begin(), admitting.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        admitting.resize(std::min(admitting.size(), mostPaired));
+        all.clear();
+        for (auto& [count, claim] : admitting)
+            all.push_back(std::move(claim));
         for (size_t i = 0; i < all.size(); ++i)
             for (size_t j = i + 1; j < all.size(); ++j) {
                 Found found{{all[i], all[j]}, rankOf(all[i]) + rankOf(all[j]), 0};

@@ -299,11 +299,12 @@ std::string againstDeclaration(const Rule& rule, const Sample& sample, const Gra
 
 } // namespace
 
-Verdict judge(const Rule& rule, const Sample& sample, Progress& progress) {
-    RuleSet alone;
-    alone.rules.push_back(rule);
+Judge::Judge(const Rule& rule) : m_alone{{rule}}, m_index(m_alone) {}
+
+Verdict Judge::of(const Sample& sample, Progress& progress) const {
+    const Rule& rule = m_alone.rules[0];
     Pipeline pipeline{"prove", {{rule.phase, false, PhaseStep::Selection::Order}}};
-    auto after = rewrite(sample.graph.clone(), alone, pipeline, {}, progress);
+    auto after = rewrite(sample.graph.clone(), m_alone, m_index, pipeline, {}, progress);
     if (!after)
         return unfit(after.error().text());
     if (after->trace.applied(rule.name) == 0)

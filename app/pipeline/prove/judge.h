@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One sample in front of the judge: does the rule fire there, and do both sides compute the same?
+// Samples in front of the judge: does the rule fire there, and do both sides compute the same?
 // A rewrite's two graphs both run through the reference functions; a fuse rule's fused node runs
 // through the kernels that `lower` makes of it.
 #pragma once
@@ -24,6 +24,16 @@ struct Verdict {
 /// Relative error that the rule's `verify` or `numeric` clause allows.
 double proofTolerance(const Rule& rule);
 
-Verdict judge(const Rule& rule, const Sample& sample, Progress& progress);
+/// Of one rule, in front of many samples: what its search needs is made once.
+class Judge {
+public:
+    explicit Judge(const Rule& rule);
+
+    Verdict of(const Sample& sample, Progress& progress) const;
+
+private:
+    RuleSet m_alone;
+    RuleIndex m_index;
+};
 
 } // namespace fuselage::app

@@ -56,8 +56,8 @@ struct Failing {
 
 class Shrinker {
 public:
-    Shrinker(const PreparedRule& rule, Failing failing, Progress& progress)
-        : m_rule(rule), m_best(std::move(failing)), m_progress(progress) {}
+    Shrinker(const PreparedRule& rule, const Judge& judge, Failing failing, Progress& progress)
+        : m_rule(rule), m_judge(judge), m_best(std::move(failing)), m_progress(progress) {}
 
     Failing run();
 
@@ -67,6 +67,7 @@ private:
     bool lowerEach();
 
     const PreparedRule& m_rule;
+    const Judge& m_judge;
     Failing m_best;
     Progress& m_progress;
     int m_steps = 0;
@@ -97,7 +98,7 @@ bool Shrinker::accept(std::vector<uint32_t> tried) {
     Size size = sizeOf(*sample, choices.taken());
     if (!(size < m_best.size))
         return false;
-    Verdict verdict = judge(m_rule.rule, *sample, m_progress);
+    Verdict verdict = m_judge.of(*sample, m_progress);
     if (verdict.kind != Verdict::Kind::Differs)
         return false;
     m_best = {std::move(*sample), std::move(verdict), size, choices.taken()};
@@ -314,6 +315,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     }
     auto prepared = prepareRule(rule);
     const std::vector<GuardTerm> terms = guardTerms(rule);
+    const Judge judge(rule);
     uint32_t wanted = samplesOfFusion;
     if (rule.isRewrite)
         wanted = samplesOfRewrite + std::min(samplesOfAnswer * answersOf(rule), mostOfAnswers);
@@ -328,8 +330,10 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     uint64_t seedOfSmallest = 0;
     uint32_t failingAtEdge = 0;
     const uint32_t most = mostAttempts(wanted, options);
-    auto isClear = [&] { // where samples are rare, these many differences say enough
-        return proof.failing >= clearlyFailing && proof.attempts > 20 * proof.samples;
+    // Where samples are rare, a few differences say enough; many do where a rule has many answers.
+    auto isClear = [&] {
+        return (proof.failing >= clearlyFailing && proof.attempts > 20 * proof.samples) ||
+               (proof.failing >= samplesOfRewrite / 2 && proof.samples >= samplesOfRewrite);
     };
     while (proof.samples < wanted && proof.attempts < most && !isClear() &&
            !(proof.samples == 0 && proof.attempts > hopeless * 4) && !progress.cancelled()) {
@@ -346,7 +350,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
                 proof.unfit = "no valid graph";
             continue;
         }
-        Verdict verdict = judge(rule, *sample, progress);
+        Verdict verdict = judge.of(*sample, progress);
         if (verdict.kind == Verdict::Kind::Unfit) {
             proof.unfit = verdict.reason;
             continue;
@@ -372,7 +376,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
         proof.unfit = proof.empty > 0 ? "dimensions of 0" : proof.unfit;
     }
     if (smallest) {
-        Failing shrunk = Shrinker(*prepared, std::move(*smallest), progress).run();
+        Failing shrunk = Shrinker(*prepared, judge, std::move(*smallest), progress).run();
         proof.counterexamples.push_back(exampleOf(shrunk, seedOfSmallest));
         if (failingAtEdge == proof.failing) {
             proof.advice = adviceAtEdge(rule);
