@@ -44,15 +44,15 @@ bool sumsIntegers(const KernelProgram& program, const DeviceProfile& profile) {
     return code && code->accumulate == DType::Int32 && profile.kind == DeviceKind::Cpu;
 }
 
-/// Of one call of a library for a small product; attentions of 49 rows, on a Xeon.
-constexpr double secondsOfCall = 1e-6;
-
 /// Products that a processor asks its library for one by one: two for each matrix of an attention.
-double productCalls(const KernelProgram& program, const DeviceProfile& profile) {
+/// What each takes besides its work: attentions of 4 to 64 rows, on a Xeon.
+double secondsOfCalls(const KernelProgram& program) {
+    constexpr double atOnce = 0.15e-6, ofRow = 0.02e-6, atMost = 0.9e-6;
     const auto* code = std::get_if<Attention>(&program.code);
-    if (!code || profile.kind != DeviceKind::Cpu)
+    if (!code)
         return 0;
-    return 2 * static_cast<double>(elementCount(code->batch).value_or(0));
+    return 2 * static_cast<double>(elementCount(code->batch).value_or(0)) *
+           std::min(atMost, atOnce + ofRow * static_cast<double>(code->l));
 }
 
 int64_t productOf(const Extents& extents, size_t begin, size_t end) {
@@ -165,17 +165,13 @@ constexpr double termsOfStoring = 40;
 /// convolution that are too short for its inner loop, sums of a few terms.
 double shapeLoss(const KernelProgram& program, const DeviceProfile& profile) {
     const bool isCpu = profile.kind == DeviceKind::Cpu;
-    const auto inVectors = [&](int64_t columns) {
-        const auto wanted = static_cast<double>(std::max<int64_t>(1, columns));
-        return std::ceil(wanted / profile.vectorLanes) * profile.vectorLanes / wanted;
-    };
     if (const auto* attention = std::get_if<Attention>(&program.code))
-        return isCpu ? lossOfHeads * inVectors(attention->s) : 1;
+        return isCpu ? lossOfHeads * lossOfLanes(attention->s, profile) : 1;
     const auto* code = std::get_if<Contraction>(&program.code);
     if (!code || code->kind == Contraction::Kind::ConvTranspose)
         return 1;
     const bool matMul = code->kind == Contraction::Kind::MatMul;
-    const double out = inVectors(columnsOf(*code));
+    const double out = lossOfLanes(columnsOf(*code), profile);
     if (multipliesIntegers(program, profile) && isCpu)
         return out * integerLoss(program, *code);
     if (matMul)
@@ -281,6 +277,11 @@ ProductSeconds productSeconds(const KernelProgram& program, const LaidWork& laid
     return matrixSeconds(program, laid, traffic, peak, profile, units);
 }
 
+double lossOfLanes(int64_t elements, const DeviceProfile& profile) {
+    const auto wanted = static_cast<double>(std::max<int64_t>(1, elements));
+    return std::ceil(wanted / profile.vectorLanes) * profile.vectorLanes / wanted;
+}
+
 int64_t columnsOf(const Contraction& code) {
     return code.kind == Contraction::Kind::MatMul
                ? productOf(code.space, code.batchDims + code.mDims, code.space.size())
@@ -298,7 +299,7 @@ double laneProductPrice(const KernelProgram& program, const Work& work,
 
 double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, double units) {
     if (profile.kind == DeviceKind::Cpu)
-        return productCalls(program, profile) * secondsOfCall / units;
+        return secondsOfCalls(program) / units;
     // A row is read and folded before anything of it is written.
     constexpr double secondsOfFold = 0.5e-6;
     if (std::holds_alternative<Row>(program.code))

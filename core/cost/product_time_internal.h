@@ -19,6 +19,9 @@ ProductSeconds productSeconds(const KernelProgram& program, const LaidWork& laid
                               const Traffic& traffic, const DeviceProfile& profile, bool tf32,
                               double units);
 
+/// How many more lanes work than a row of so many elements has: whole vectors do.
+double lossOfLanes(int64_t elements, const DeviceProfile& profile);
+
 /// Results of one row of a product, by group.
 int64_t columnsOf(const Contraction& code);
 

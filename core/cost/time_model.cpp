@@ -148,7 +148,10 @@ double laneInstructions(const KernelProgram& program, const LaidWork& laid,
     add(work.reduced, profile.reduceIssue - counted.reduceIssue);
     add(work.rows, profile.rowIssue - counted.rowIssue);
     add(work.pooled, profile.windowIssue - counted.windowIssue);
-    add(work.scores, profile.scoreIssue - counted.scoreIssue);
+    const auto* attention = std::get_if<Attention>(&program.code);
+    const bool inVectors = attention && profile.kind == DeviceKind::Cpu;
+    add(work.scores, profile.scoreIssue * (inVectors ? lossOfLanes(attention->s, profile) : 1) -
+                         counted.scoreIssue);
     add(work.runs, profile.runIssue);
     add(work.turned, profile.turnIssue);
     add(work.routine, profile.routineIssue);

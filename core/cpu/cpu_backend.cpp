@@ -460,7 +460,6 @@ public:
 
     std::vector<std::string> notes() const override { return m_notes; }
 
-    /// What is decided for all cores is not right for one.
     std::optional<DeviceProfile> profile() const override {
         return m_options.threads > 0
                    ? std::optional(withCores(*deviceProfile("cpu"), m_options.threads))
