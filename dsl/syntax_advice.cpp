@@ -103,6 +103,9 @@ std::string_view meantBy(const SyntaxError& error) {
         {"a clause", "many", inMatch},
         {"a clause", "unless", inMatch},
         {"`)`", "|", "write alternatives in parentheses: `(A(x) | B(x))`"},
+        {"`)`", "*", "write an operator of the graph: `Mul(x, b)`"},
+        {"`)`", "+", "write an operator of the graph: `Add(x, b)`"},
+        {"`}`", ",", "write how often with two points: `{1..3}`"},
     };
     if (found.empty())
         return {};
@@ -119,16 +122,26 @@ std::string_view meantBy(const SyntaxError& error) {
         return "write operands before attributes: `Op(x)[axis == 1]`";
     if (expected == "`)`" && found == "," && words.at(-2) == "(" && words.at(-3) == "in")
         return "write a set in braces: `in {1, 2}`";
+    if (found == "not" && next == "in")
+        return "write `not` before the whole comparison: `not x.rank in {1, 2}`";
+    if (words.at(-1) == "<" && found == ">")
+        return "write `!=` in place of `<>`";
+    if (last == "[" && (found == "*" || found == ".."))
+        return "write `[...c]`: all attributes of the node that is called so";
+    if (words.isCapital(-1) && found == "<")
+        return "write attributes in brackets, behind the operands: `Op(x)[axis == 1]`";
     if (last == "return")
         return "name the result in place of `return`: `y = ...;`";
     if (expected != "`;`" || last.empty())
         return {};
     const std::string_view head = statementHead(*error.tokens, error.text, error.found);
     const bool isCondition = head == "where" || head == "gate" || head == "escape";
-    if (isCondition && found == "=" && next == ">")
-        return "write `>=`";
+    if (isCondition && found == "=" && (next == ">" || next == "<"))
+        return next == ">" ? "write `>=`" : "write `<=`";
     if (isCondition && (found == "=" || found == "|"))
         return found == "=" ? equal : "write `or`";
+    if (found == "==" && head == last)
+        return "write `=`: `==` compares";
     if (found == "=" && words.isCapital(-1) && head == last)
         return "begin the name of a value with a small letter";
     if (found == "=" && head != last && !isCondition)
@@ -262,12 +275,18 @@ std::vector<Edit> editsAt(const SyntaxError& error, std::pair<uint32_t, uint32_t
     for (const std::string& other : between)
         if (mark != other)
             insert(other);
+    // What compares, computes or denies is meant: without it a rule says another thing.
+    static constexpr std::string_view separators[] = {",", ";", ":", ".", "->", "="};
+    const bool isSeparator =
+        std::find(std::begin(separators), std::end(separators), found) != std::end(separators) ||
+        brackets.find(found) != std::string_view::npos;
     for (const std::string& other : {mark, std::string(","), std::string(";")})
-        if (!other.empty() && !words.isWord(0))
+        if (!other.empty() && isSeparator)
             replace(0, other, "write `" + other + "` in place of `" + std::string(found) + "`");
     if (found == "," && words.at(1) == ".")
         replace(1, "0.", "write a digit before the point: `0.5`");
-    replace(0, "", "leave `" + std::string(found) + "` out");
+    if (isSeparator && found != "=")
+        replace(0, "", "leave `" + std::string(found) + "` out");
     if (words.at(-1) == "," || words.at(-1) == ";")
         replace(-1, "", "leave `" + std::string(words.at(-1)) + "` out");
     return out;
@@ -293,6 +312,25 @@ std::pair<uint32_t, uint32_t> itemAround(const SyntaxError& error) {
         ++last;
     return {tokens[first].begin,
             last < tokens.size() ? tokens[last].begin : static_cast<uint32_t>(error.text.size())};
+}
+
+/// A clause that stands in the block before it, for want of a brace; empty: none does.
+std::string_view clauseInBlock(const SyntaxError& error) {
+    const Words words(error);
+    if (error.tokens->empty() || !isTooMany(error, itemAround(error), "{"))
+        return {};
+    static constexpr std::pair<std::string_view, std::string_view> clauses[] = {
+        {"rewrite", "add `}` before `rewrite`: the block above it is not closed"},
+        {"test", "add `}` before `test`: the block above it is not closed"},
+        {"gate", "add `}` before `gate`: the block above it is not closed"},
+        {"numeric", "add `}` before `numeric`: the block above it is not closed"},
+        {"verify", "add `}` before `verify`: the block above it is not closed"}};
+    for (const auto& [clause, fix] : clauses) {
+        const bool withBrace = words.at(-1) == "{" && words.at(-2) == clause && words.at(-3) == ";";
+        if (withBrace || (words.at(-1) == clause && words.at(-2) == ";"))
+            return fix;
+    }
+    return {};
 }
 
 /// The advice of the edit behind which the grammar gets furthest, beyond the token that did not
@@ -334,8 +372,9 @@ std::string triedEdit(const SyntaxError& error, const FirstError& firstError) {
 std::string syntaxFix(const SyntaxError& error, const FirstError& firstError) {
     if (std::string unit = withoutUnit(error); !unit.empty())
         return unit;
-    if (const std::string_view meant = meantBy(error); !meant.empty())
-        return std::string(meant);
+    for (const std::string_view meant : {clauseInBlock(error), meantBy(error)})
+        if (!meant.empty())
+            return std::string(meant);
     const std::string tried = triedEdit(error, firstError);
     return tried.empty() ? fixFor(error.expected) : tried;
 }

@@ -181,7 +181,7 @@ bool Claim::admits(const Facts& facts) const {
 bool Guard::isDoubtful() const {
     return std::any_of(claims.begin(), claims.end(), [](const Claim& claim) {
         if (isAttributeFact(claim.name) || isTruth(claim))
-            return claim.text == "false" && claim.name.find(".shape[") != std::string::npos;
+            return claim.text == "false" && claim.name.find(".shape") != std::string::npos;
         const bool isSize =
             claim.name.ends_with(".rank") || claim.name.find_first_of(".[( ") == std::string::npos;
         const bool isValue = claim.name.find(".value") != std::string::npos;
