@@ -33,6 +33,7 @@ struct Options {
     int threads = 0;
     double seconds = 3; ///< of the runs that time steps of a model
     bench::RegretOptions regret;
+    app::RuleOptions rules;
     std::vector<std::string> models{"resnet18",      "resnet50", "mobilenet_v3_large",
                                     "convnext_tiny", "vit_b_16", "bert_base",
                                     "unet"};
@@ -122,7 +123,7 @@ Result<Subject> subjectOf(const std::string& model, const Options& options,
     auto loaded = load(model);
     if (!loaded)
         return failure(loaded.error());
-    auto library = app::requireRuleLibrary({});
+    auto library = app::requireRuleLibrary(options.rules);
     if (!library)
         return failure(library.error());
     auto backend = makeCpuBackend({options.threads, false});
@@ -255,10 +256,13 @@ int main(int argc, char** argv) {
     app.add_option("--plans", options.regret.plans, "sampled plans of a model")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
+    app.add_option("--without-rule", options.rules.without,
+                   "name of a rule to leave out; repeatable");
     app.add_option("--points", options.points, "also write every kernel to this file");
     bench::addOptions(app, options.publication);
     app.add_option("models", options.models,
-                   "names of the zoo, files, folders of files, or rows:WIDTH")
+                   "names of the zoo, files, folders of files, rows:WIDTH, or "
+                   "attention:HEADSxROWSxCOLUMNS")
         ->capture_default_str();
     CLI11_PARSE(app, argc, argv);
     auto profile = deviceProfile(options.device);
