@@ -18,9 +18,11 @@ constexpr uint64_t drawnOfProved = 24;
 
 /// So many that a failing one would be among them, but for one time in a hundred, if the guard did
 /// nothing.
-uint64_t enough(const Judged& judged) {
+/// Two claims part samples by accident more often.
+uint64_t enough(const Judged& judged, const Guard& guard) {
     const size_t all = judged.passing.size() + judged.failing.size();
-    return std::min<uint64_t>(5 * all / judged.failing.size() + 8, mostDrawn);
+    const uint64_t pairs = guard.claims.size() > 1 ? 4 : 1;
+    return std::min<uint64_t>(pairs * (5 * all / judged.failing.size() + 8), mostDrawn);
 }
 
 } // namespace
@@ -41,7 +43,7 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
             refused.insert(guard.suggested);
             continue;
         }
-        const uint64_t wanted = isProved ? drawnOfProved : enough(judged);
+        const uint64_t wanted = isProved ? drawnOfProved : enough(judged, guard);
         const uint64_t last = attempt + wanted * mostTries;
         PairCoverage coverage;
         uint64_t held = 0;

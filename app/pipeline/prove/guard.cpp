@@ -191,7 +191,7 @@ bool Guard::isDoubtful() const {
                                                   : INFINITY;
         const double end = claim.least ? *claim.least : claim.above ? *claim.above : most;
         constexpr double manyDims = 4; // more are drawn so seldom that few samples are left
-        if (claim.name.ends_with(".rank") && end > manyDims)
+        if (claim.name.ends_with(".rank") && (end > manyDims || (claim.least && end == manyDims)))
             return true;
         return isSize ? most <= 1 : isValue && end != 0 && std::fabs(end) != 1;
     });

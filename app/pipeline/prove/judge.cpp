@@ -189,11 +189,12 @@ Verdict judgeBits(const Rule& rule, const Graph& before, const Graph& after,
     return {Verdict::Kind::Agrees, ""};
 }
 
-std::string whyNot(const Trace& trace) {
+Verdict notFired(const Trace& trace) {
     for (const TraceEvent& event : trace.events)
         if (event.kind == TraceEvent::Kind::Refused)
-            return event.reason.text();
-    return "no match";
+            return {Verdict::Kind::Unfit, event.reason.text(),
+                    event.reason.code == code::rewriteType};
+    return unfit("no match");
 }
 
 } // namespace
@@ -308,7 +309,7 @@ Verdict Judge::of(const Sample& sample, Progress& progress) const {
     if (!after)
         return unfit(after.error().text());
     if (after->trace.applied(rule.name) == 0)
-        return unfit(whyNot(after->trace));
+        return notFired(after->trace);
     auto inputs = sampleInputs(sample.graph, sample.contents, sample.inputSeed);
     if (!inputs)
         return unfit(inputs.error().text());

@@ -19,6 +19,9 @@ struct Verdict {
 
     Kind kind = Kind::Unfit;
     std::string reason; ///< Unfit: why; Differs: where, with both values
+    /// Unfit, since what the rewrite makes is of another type here: it is right for some shapes
+    /// only.
+    bool isPartial = false;
 };
 
 /// Relative error that the rule's `verify` or `numeric` clause allows.

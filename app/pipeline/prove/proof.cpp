@@ -19,6 +19,8 @@ namespace fuselage::app {
 namespace {
 
 constexpr uint32_t samplesOfRewrite = 96;
+/// Of a rewrite that fits some shapes only: where it is wrong it may fit seldom.
+constexpr uint32_t samplesOfPartial = 480;
 constexpr uint32_t samplesOfFusion = 24; ///< kernels are prepared for each
 constexpr int maxShrinkSteps = 1500;
 constexpr uint32_t samplesOfAnswer = 4; ///< more, for each way that a rewrite's pattern leaves open
@@ -329,6 +331,8 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     std::optional<Failing> smallest;
     uint64_t seedOfSmallest = 0;
     uint32_t failingAtEdge = 0;
+    uint32_t partial = 0; ///< attempts in which the rewrite was of another type
+    const bool isOpen = rule.isRewrite && !rule.verify && options.samples == 0;
     const uint32_t most = mostAttempts(wanted, options);
     // Where samples are rare, a few differences say enough; many do where a rule has many answers.
     auto isClear = [&] {
@@ -353,9 +357,13 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
         Verdict verdict = judge.of(*sample, progress);
         if (verdict.kind == Verdict::Kind::Unfit) {
             proof.unfit = verdict.reason;
+            partial += verdict.isPartial ? 1 : 0;
             continue;
         }
         ++proof.samples;
+        if (isOpen && wanted < samplesOfPartial && partial * 20 > proof.attempts &&
+            proof.samples == wanted)
+            wanted = samplesOfPartial;
         note(met, choices.structure(), *sample);
         if (verdict.kind == Verdict::Kind::Agrees) {
             judged.passing.push_back(sample->facts);
