@@ -49,6 +49,15 @@ std::unordered_map<std::string_view, size_t> holders(const Report& report) {
     return out;
 }
 
+/// How many nodes each node of the file became before anything was fused.
+std::unordered_map<std::string_view, size_t> becameOf(const Report& report) {
+    std::unordered_map<std::string_view, size_t> out;
+    for (const GraphNodeReport& node : report.before.graph.nodes)
+        for (const std::string& source : node.sources)
+            ++out[source];
+    return out;
+}
+
 bool isLaunchOfSeveral(const KernelReport& kernel) {
     return kernel.kind == "Group";
 }
@@ -97,6 +106,8 @@ void judge(const Measured& measured, const KernelsOfMatch& kernels, MatchReport&
         match.unjudged = "kernels in a body are not timed one by one";
     else if (kernels.shared)
         match.unjudged = "it shares a launch with other nodes";
+    else if (kernels.divided)
+        match.unjudged = "a node of the file became several, which other fused nodes have too";
     else if (kernels.recomputes)
         match.unjudged = "its kernel does work again that other kernels do too";
     else if (kernels.after.empty())
@@ -206,13 +217,16 @@ std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
         for (const std::string& source : kernel.sources)
             groups[source].push_back(i);
     }
-    const auto held = holders(report);
+    const auto held = holders(report), became = becameOf(report);
     std::vector<KernelsOfMatch> out;
     out.reserve(report.matches.size());
     for (const MatchReport& match : report.matches) {
         KernelsOfMatch& kernels = out.emplace_back();
         for (const std::string& node : match.nodes) {
             const double part = 1 / static_cast<double>(held.at(node));
+            const auto several = became.find(node);
+            kernels.divided =
+                kernels.divided || (part < 1 && several != became.end() && several->second > 1);
             const auto computes = before.find(node);
             if (computes == before.end())
                 continue;

@@ -26,6 +26,7 @@ struct KernelsOfMatch {
     /// A launch of several fused nodes: nobody knows what each takes of it.
     bool shared = false;
     /// One of them does work of other nodes too (KernelReport::recomputed).
+    bool divided = false; ///< a node of the file became several, of which other matches have some
     bool recomputes = false;
 };
 

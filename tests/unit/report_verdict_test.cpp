@@ -196,6 +196,24 @@ TEST(MatchVerdict, ALaunchOfSeveralIsNotDivided) {
               "judged");
 }
 
+// An Einsum that became two products, each in a fused node of its own: by its name nobody can tell
+// which kernel before belongs to which.
+TEST(MatchVerdict, ANodeThatBecameSeveralIsNotDivided) {
+    Report report = twoSides();
+    report.matches.push_back(report.matches[0]);
+    report.matches[1].fusedNode = "other";
+    EXPECT_FALSE(app::kernelsOfMatches(report)[0].divided);
+    for (const char* name : {"a_MatMul", "a_Transpose"}) {
+        app::GraphNodeReport& node = report.before.graph.nodes.emplace_back();
+        node.name = name;
+        node.sources = {"a"};
+    }
+    app::judgeMatches({timed({1e-3, 1e-3, 1e-3}), timed({9e-3, 1e-3}), {}}, report);
+    EXPECT_FALSE(report.matches[0].measuredRatio);
+    EXPECT_EQ(report.matches[0].unjudged,
+              "a node of the file became several, which other fused nodes have too");
+}
+
 TEST(MatchVerdict, WithoutTimesOfStepsNobodyKnows) {
     Report report = twoSides();
     app::judgeMatches({}, report);
