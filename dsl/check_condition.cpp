@@ -37,6 +37,10 @@ Sort sortOf(const Expression& expr) {
                : expr.text == "??" ? Sort::Open
                                    : Sort::Number;
     case Kind::Member: {
+        if (expr.args[0].kind == Kind::Slot)
+            return expr.text == "rank"    ? Sort::Number
+                   : expr.text == "dtype" ? Sort::Text
+                                          : Sort::Open;
         const RootRow* row =
             expr.args[0].kind == Kind::Root ? findRoot(expr.args[0].text, expr.text) : nullptr;
         if (!row)
@@ -61,6 +65,22 @@ const char* nameOf(Sort sort) {
     }
 }
 
+/// What a member can be, where that is one of some texts; empty: anything.
+std::vector<std::string> choicesOf(const Expression& member) {
+    std::vector<std::string> out;
+    if (member.args[0].kind == Expression::Kind::Slot && member.text == "dtype")
+        for (int type = static_cast<int>(DType::Float32); type <= static_cast<int>(DType::String);
+             ++type)
+            out.emplace_back(fuselage::nameOf(static_cast<DType>(type)));
+    const RootRow* row = member.args[0].kind == Expression::Kind::Root
+                             ? findRoot(member.args[0].text, member.text)
+                             : nullptr;
+    std::istringstream words(row ? row->choices : "");
+    for (std::string word; words >> word;)
+        out.push_back(word);
+    return out;
+}
+
 } // namespace
 
 void RuleCompiler::checkCondition(const Expression& condition) {
@@ -80,19 +100,12 @@ void RuleCompiler::checkCondition(const Expression& condition) {
 
 /// A figure that can only be some texts is compared with one of them.
 void RuleCompiler::checkChoice(const Expression& figure, const Expression& text) {
-    const RootRow* row =
-        figure.kind == Expression::Kind::Member && figure.args[0].kind == Expression::Kind::Root
-            ? findRoot(figure.args[0].text, figure.text)
-            : nullptr;
-    if (!row || text.kind != Expression::Kind::Text || row->choices[0] == '\0')
+    if (figure.kind != Expression::Kind::Member || text.kind != Expression::Kind::Text)
         return;
-    std::vector<std::string> choices;
-    std::istringstream words(row->choices);
-    for (std::string word; words >> word;)
-        choices.push_back(word);
-    if (std::find(choices.begin(), choices.end(), text.text) != choices.end())
+    const std::vector<std::string> choices = choicesOf(figure);
+    if (choices.empty() || std::find(choices.begin(), choices.end(), text.text) != choices.end())
         return;
-    const std::string name = std::string(row->root) + "." + row->name;
+    const std::string name = figure.args[0].text + "." + figure.text;
     Diagnostic& d = error("E0219", text.span, "`" + name + "` is never \"" + text.text + "\"");
     for (const std::string& choice : choices)
         d.expected += (d.expected.empty() ? "`\"" : " or `\"") + choice + "\"`";
@@ -117,6 +130,12 @@ void RuleCompiler::checkComparisons(const Expression& expr) {
     checkChoice(expr.args[1], expr.args[0]);
     const Sort left = sortOf(expr.args[0]), right = sortOf(expr.args[1]);
     auto isKnown = [](Sort sort) { return sort == Sort::Number || sort == Sort::Text; };
+    if (!isOneOf(expr.text, {"==", "!="}) && (left == Sort::Truth || right == Sort::Truth)) {
+        const Expression& inner = expr.args[left == Sort::Truth ? 0 : 1];
+        Diagnostic& d = error("E0219", inner.span, "this is true or false, not a number");
+        d.fix = "write two comparisons: `1 < x.rank and x.rank < 4`";
+        return;
+    }
     if (isKnown(left) && isKnown(right) && left != right) {
         Diagnostic& d = error("E0219", expr.args[1].span,
                               std::string(nameOf(left)) + " is compared with " + nameOf(right));

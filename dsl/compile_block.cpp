@@ -236,8 +236,12 @@ void RuleCompiler::conditions(const std::vector<ast::Statement>& body, Scope& sc
             scope.lets[let->name.text] = static_cast<uint32_t>(m_rule->lets.size());
             m_rule->lets.push_back({scope.prefix + let->name.text, std::move(value)});
         } else if (auto* where = std::get_if<ast::Where>(&statement)) {
-            for (const ast::Expr& condition : where->conditions)
-                out.conditions.push_back({expression(condition, scope), when, condition.span});
+            for (const ast::Expr& condition : where->conditions) {
+                Expression compiled = expression(condition, scope);
+                if (compiled.kind != Expression::Kind::Number) // `true` is one
+                    checkCondition(compiled);
+                out.conditions.push_back({std::move(compiled), when, condition.span});
+            }
         } else if (auto* item = std::get_if<ast::Unless>(&statement)) {
             unless(*item, scope, out, when);
         } else if (std::holds_alternative<ast::Many>(statement) && !scope.prefix.empty() && when) {
