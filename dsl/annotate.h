@@ -35,6 +35,8 @@ struct ParseState {
     Diagnostics* diagnostics = nullptr;
     uint32_t reportedUpTo = 0; ///< one more than the offset of the last report
     uint32_t silentFrom = ~0U; ///< an unclosed string begins here: say nothing behind it
+    /// From a character that the language does not use to the end of its line: the same there.
+    std::vector<std::pair<uint32_t, uint32_t>> silentLines = {};
     bool tooDeep = false;
     bool isTrial = false; ///< only the place of the first error is asked for
     std::optional<uint32_t> firstError;

@@ -182,6 +182,7 @@ struct Many {
 struct Match {
     std::vector<Statement> body;
     Span span;
+    bool isBroken = false; ///< some statements could not be parsed and were left out
 };
 
 struct Target {

@@ -151,7 +151,11 @@ bool RuleCompiler::checkClauses(const ast::Rule& item) {
 
 void RuleCompiler::clause(const ast::Match& match) {
     block(match.body, m_top, m_rule->match);
-    if (m_rule->match.definitions.empty() && m_rule->match.manys.empty()) {
+    if (!m_rule->match.definitions.empty() || !m_rule->match.manys.empty())
+        return;
+    if (match.isBroken) {
+        ++m_errors; // which were said
+    } else {
         Diagnostic& d = error("E0247", match.span, "`match` has nothing to match");
         d.fix = "add a statement such as `y = Relu(x);`";
     }

@@ -56,7 +56,9 @@ bool checkTokens(ParseState& state) {
             Diagnostic& d =
                 state.diagnostics->error("E0106", span, "the language does not use this character");
             d.fix = inPlaceOf(textOf(token, state.text));
-            state.silentFrom = std::min(state.silentFrom, token.begin);
+            const size_t end = state.text.find('\n', token.begin);
+            state.silentLines.emplace_back(
+                token.begin, end == std::string_view::npos ? ~0U : static_cast<uint32_t>(end));
             if (++strays == strayLimit) {
                 d.fix = "give a .fuse file: this seems to be something else";
                 return false;
@@ -94,9 +96,11 @@ void dropUnknownStatements(std::vector<ast::Statement>& body) {
 void dropUnknownClauses(ast::Rule& rule) {
     dropUnknown(rule.clauses);
     for (ast::Clause& clause : rule.clauses) {
-        if (auto* match = std::get_if<ast::Match>(&clause))
+        if (auto* match = std::get_if<ast::Match>(&clause)) {
+            const size_t written = match->body.size();
             dropUnknownStatements(match->body);
-        else if (auto* rewrite = std::get_if<ast::Rewrite>(&clause))
+            match->isBroken = match->body.size() < written;
+        } else if (auto* rewrite = std::get_if<ast::Rewrite>(&clause))
             dropUnknown(rewrite->body);
         else if (auto* test = std::get_if<ast::TestBlock>(&clause))
             dropUnknown(test->entries);
@@ -150,7 +154,10 @@ void ParseState::report(const char* where, const std::string& which) {
         ++index;
     bool atEnd = index == tokens->size();
     uint32_t begin = atEnd ? static_cast<uint32_t>(text.size()) : (*tokens)[index].begin;
-    if (begin >= silentFrom || begin + 1 <= reportedUpTo)
+    const bool isSilent = std::any_of(silentLines.begin(), silentLines.end(), [&](auto line) {
+        return begin >= line.first && begin <= line.second;
+    });
+    if (isSilent || begin >= silentFrom || begin + 1 <= reportedUpTo)
         return;
     reportedUpTo = begin + 1;
     firstError = std::min(firstError.value_or(begin), begin);
