@@ -32,8 +32,8 @@ struct Guard {
     explicit operator bool() const { return !claims.empty(); }
 
     /// It leaves tensors of few elements alone, in which little can go wrong, or of many
-    /// dimensions, or cuts a constant at a number of the samples, or wants two dimensions to
-    /// differ: that these agree says nothing.
+    /// dimensions, or cuts a constant at a number of the samples, or wants two shapes or two of
+    /// their dimensions to differ: that these agree says nothing.
     bool isDoubtful() const;
 };
 
