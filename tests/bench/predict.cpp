@@ -257,7 +257,8 @@ int main(int argc, char** argv) {
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     app.add_option("--without-rule", options.rules.without,
-                   "name of a rule to leave out; repeatable");
+                   "name of a rule to leave out; repeatable")
+        ->allow_extra_args(false);
     app.add_option("--points", options.points, "also write every kernel to this file");
     bench::addOptions(app, options.publication);
     app.add_option("models", options.models,
