@@ -16,6 +16,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <span>
 #include <unordered_map>
 
 namespace fuselage::app {
@@ -158,8 +159,8 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match, uint64_
     for (ValueId output : match.outputs)
         addValue(output);
     // A rewrite makes what its rule says, of the values that its names stand for.
-    std::function<void(const std::vector<Binding>&)> addBindings =
-        [&](const std::vector<Binding>& bindings) {
+    std::function<void(std::span<const Binding>)> addBindings =
+        [&](std::span<const Binding> bindings) {
             key.add(bindings.size());
             for (const Binding& binding : bindings) {
                 key.add(static_cast<uint64_t>(binding.kind));

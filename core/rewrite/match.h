@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/rewrite/pattern.h"
+#include "core/support/boxed_vector.h"
 #include "core/support/reason.h"
 
 #include <string>
@@ -17,7 +18,7 @@ struct Binding {
 
     Kind kind = Kind::Unbound;
     ValueId value;
-    std::vector<Binding> items; ///< of a List: one for each instance, or the rest operands
+    BoxedVector<Binding> items; ///< of a List: one for each instance, or the rest operands
 
     bool bound() const { return kind != Kind::Unbound; }
 
@@ -31,7 +32,7 @@ struct DimBinding {
     bool bound = false;
     bool isList = false;
     Dim dim;
-    std::vector<DimBinding> items; ///< one for each instance
+    BoxedVector<DimBinding> items; ///< one for each instance
 };
 
 /// The nodes that a region covers.

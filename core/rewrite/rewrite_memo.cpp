@@ -10,7 +10,7 @@ namespace fuselage {
 
 namespace {
 
-void add(Hasher& hasher, const std::vector<Binding>& bindings) {
+void add(Hasher& hasher, std::span<const Binding> bindings) {
     hasher.number(bindings.size());
     for (const Binding& binding : bindings) {
         hasher.number(binding.kind);
