@@ -21,17 +21,17 @@ GraphFacts::GraphFacts(const Graph& graph)
         ranks[index] = i;
         ops[index] = node.op;
         present.set(static_cast<size_t>(node.op));
-        for (ValueId output : node.outputs)
-            if (output.valid())
-                makers[output.index()] = order[i];
+        for (uint32_t slot = 0; slot < node.outputs.size(); ++slot)
+            if (node.outputs[slot].valid())
+                makers[node.outputs[slot].index()] = {order[i], slot};
         for (ValueId input : node.inputs)
-            if (NodeId maker = input.valid() ? makers[input.index()] : NodeId(); maker.valid()) {
-                operands[index] |= maskOf(ops[maker.index()]);
+            if (NodeId maker = makerOf(input); maker.valid()) {
+                operands[index] |= maskOf(opOf(maker));
                 beyond[index] |= operands[maker.index()];
             }
     }
     for (auto it = order.rbegin(); it != order.rend(); ++it)
-        byOp[static_cast<size_t>(ops[it->index()])].push_back(*it);
+        byOp[static_cast<size_t>(opOf(*it))].push_back(*it);
     for (ValueId output : graph.outputs())
         if (output.valid())
             isOutput[output.index()] = 1;

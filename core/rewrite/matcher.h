@@ -24,8 +24,15 @@ struct MatcherOptions {
     RootValues roots;                 ///< gain is unknown while matching
 };
 
-/// What the matcher asks about a graph again and again; valid until the graph changes.
+/// What the matcher asks about a graph again and again, in less memory than nodes and values take:
+/// a search reads little else. Valid until the graph changes.
 struct GraphFacts {
+    /// Where a value comes from.
+    struct Maker {
+        NodeId node;       ///< none: no node makes it
+        uint32_t slot = 0; ///< in the node's outputs
+    };
+
     explicit GraphFacts(const Graph& graph);
 
     std::vector<NodeId> order;   ///< topological
@@ -36,7 +43,13 @@ struct GraphFacts {
     std::vector<OpMask> beyond;   ///< per node: who makes the operands of those
     std::vector<Op> ops;          ///< per node
     OpSet present;                ///< of all nodes
-    std::vector<NodeId> makers;   ///< per value: the node that makes it, or none
+    std::vector<Maker> makers;    ///< per value
+
+    NodeId makerOf(ValueId value) const {
+        return value.valid() ? makers[value.index()].node : NodeId();
+    }
+
+    Op opOf(NodeId node) const { return ops[node.index()]; }
 
     uint32_t rank(NodeId node) const { return ranks[node.index()]; }
 

@@ -17,9 +17,12 @@ size_t readersOf(const Graph& graph, NodeId node) {
 }
 
 /// Of nodes without a row only the name tells whether a rule may start there.
-bool mayStart(const PreparedRule& prepared, const Node& node) {
-    if (node.op != Op::Unknown && node.op != Op::Fused)
+bool mayStart(const PreparedRule& prepared, const Graph& graph, const GraphFacts& facts,
+              NodeId id) {
+    const Op op = facts.opOf(id);
+    if (op != Op::Unknown && op != Op::Fused)
         return true;
+    const Node& node = graph.node(id);
     return std::any_of(prepared.heads.begin(), prepared.heads.end(), [&](TermId head) {
         const std::vector<CustomOperatorPtr>& custom = prepared.rule.term(head).custom;
         return std::any_of(custom.begin(), custom.end(),
@@ -54,7 +57,7 @@ void AnchorTable::find(const Graph& graph, const GraphFacts& facts, std::span<co
     for (std::vector<NodeId>& anchors : out)
         anchors.clear();
     for (NodeId node : nodes)
-        for (const Head& head : m_heads[static_cast<size_t>(facts.ops[node.index()])]) {
+        for (const Head& head : m_heads[static_cast<size_t>(facts.opOf(node))]) {
             if (!all && !facts.fitsMasks(*head.filter, node))
                 continue;
             for (uint32_t rule : head.rules) {
@@ -62,7 +65,7 @@ void AnchorTable::find(const Graph& graph, const GraphFacts& facts, std::span<co
                 bool isFresh = out[rule].empty() || out[rule].back() != node;
                 bool enough = all || prepared.plan.anchoredByUsers || prepared.leastReaders == 0 ||
                               readersOf(graph, node) >= prepared.leastReaders;
-                if (isFresh && enough && mayStart(prepared, graph.node(node)))
+                if (isFresh && enough && mayStart(prepared, graph, facts, node))
                     out[rule].push_back(node);
             }
         }

@@ -44,8 +44,7 @@ bool Search::matchRoots(const BlockPlan& plan, size_t index, Next next) {
 }
 
 bool Search::matchRootAt(const Definition& definition, ValueId value, Next next) {
-    uint32_t position =
-        value.valid() && m_graph.producer(value).valid() ? m_graph.value(value).outputSlot : 0;
+    const uint32_t position = value.valid() ? m_facts.makers[value.index()].slot : 0;
     if (!definition.slots.empty())
         return position < definition.slots.size() &&
                matchDefinition(definition, position, value, next);
@@ -56,7 +55,7 @@ bool Search::matchDefinition(const Definition& definition, uint32_t position, Va
                              Next next) {
     Mark before = mark();
     const Term& term = m_rule.term(definition.term);
-    NodeId maker = m_graph.producer(value);
+    NodeId maker = m_facts.makerOf(value);
     for (uint32_t i = 0; i < definition.slots.size(); ++i) {
         ValueId output;
         if (i == position)
@@ -98,7 +97,7 @@ void Search::findCandidates(const RootFacts& root, std::vector<NodeId>& out) {
                     for (ValueId output : m_graph.node(use.node).outputs)
                         if (output.valid())
                             above.push_back(output);
-                    if (contains(root.ops, m_graph.node(use.node).op))
+                    if (contains(root.ops, m_facts.opOf(use.node)))
                         out.push_back(use.node);
                 }
             level.swap(above);

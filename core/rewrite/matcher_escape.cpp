@@ -174,7 +174,7 @@ bool Search::settleOutputs(Match& match) {
     // Readers outside also need what the kept nodes read.
     for (size_t i = 0; i < match.kept.size(); ++i)
         for (ValueId input : m_graph.node(match.kept[i]).inputs) {
-            NodeId maker = m_graph.producer(input);
+            NodeId maker = m_facts.makerOf(input);
             if (maker.valid() && m_used[maker.index()] != 0 &&
                 std::find(match.kept.begin(), match.kept.end(), maker) == match.kept.end())
                 match.kept.push_back(maker);
@@ -194,8 +194,8 @@ bool Search::settleOne(Match& match, ValueId value) {
     if (!ruling)
         return false;
     const EscapePolicy policy = ruling->policy;
-    NodeId maker = m_graph.producer(value);
-    bool random = hasTrait(m_graph.node(maker).op, Nondeterministic);
+    NodeId maker = m_facts.makerOf(value);
+    bool random = hasTrait(m_facts.opOf(maker), Nondeterministic);
     if (policy == EscapePolicy::Export && !m_rule.isRewrite) {
         match.outputs.push_back(value);
         return true;

@@ -5,6 +5,7 @@
 #include "core/rewrite/matcher_index_internal.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace fuselage {
 
@@ -29,6 +30,15 @@ public:
     void run() {
         m_rule.filters.assign(m_rule.rule.terms.size(), open(false));
         visit(m_rule.rule.match);
+        // Only now no filter is opened any more.
+        m_rule.choices.resize(m_rule.rule.terms.size());
+        for (size_t i = 0; i < m_rule.rule.terms.size(); ++i) {
+            const Term& term = m_rule.rule.terms[i];
+            if (term.kind == Term::Kind::Pipe)
+                m_rule.filters[i].takeMasks(m_rule.filters[term.step.index()]);
+            else if (term.kind == Term::Kind::Choice)
+                m_rule.choices[i] = byMaker(term);
+        }
     }
 
 private:
@@ -71,6 +81,29 @@ private:
         }
         if (term.kind == Term::Kind::Node)
             fillMasks(term, hole, filter);
+    }
+
+    std::unique_ptr<const AlternativesByMaker> byMaker(const Term& choice) const {
+        auto out = std::make_unique<AlternativesByMaker>();
+        const auto forMakers = [&](size_t alternative, auto visit) {
+            const RootSet& roots =
+                m_rule.filters[choice.alternatives[alternative].term.index()].roots;
+            if (roots.any)
+                for (size_t maker = 0; maker <= noMaker; ++maker)
+                    visit(maker);
+            else
+                forOps(roots.ops, [&](Op op) { visit(static_cast<size_t>(op)); });
+            visit(anyMaker);
+        };
+        const size_t count = choice.alternatives.size();
+        for (size_t i = 0; i < count; ++i)
+            forMakers(i, [&](size_t maker) { ++out->begins[maker + 1]; });
+        std::partial_sum(out->begins.begin(), out->begins.end(), out->begins.begin());
+        out->alternatives.resize(out->begins.back());
+        auto next = out->begins;
+        for (uint32_t i = 0; i < count; ++i)
+            forMakers(i, [&](size_t maker) { out->alternatives[next[maker]++] = i; });
+        return out;
     }
 
     void fillMasks(const Term& term, const HoleFilter& hole, TermFilter& filter) {

@@ -5,9 +5,11 @@
 
 #include "core/rewrite/pattern.h"
 
+#include <array>
 #include <bitset>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace fuselage {
@@ -48,8 +50,29 @@ struct TermFilter {
     std::vector<OpMask> near;     ///< among either
     bool coversNodes = false;     ///< a match of the term can hold nodes
 
+    void takeMasks(const TermFilter& other) {
+        operands = other.operands;
+        beyond = other.beyond;
+        near = other.near;
+    }
+
     bool sameMasks(const TermFilter& other) const {
         return operands == other.operands && beyond == other.beyond && near == other.near;
+    }
+};
+
+/// Stands for "no node" among the operators that make a value.
+constexpr size_t noMaker = static_cast<size_t>(Op::Count_);
+constexpr size_t anyMaker = noMaker + 1; ///< filters do not count
+
+/// Which alternatives of a choice may match a value, by the operator of the node that makes it:
+/// those whose roots have it, in their order.
+struct AlternativesByMaker {
+    std::vector<uint32_t> alternatives; ///< for maker after maker
+    std::array<uint32_t, anyMaker + 2> begins{};
+
+    std::span<const uint32_t> of(size_t maker) const {
+        return std::span(alternatives).subspan(begins[maker], begins[maker + 1] - begins[maker]);
     }
 };
 
@@ -90,10 +113,11 @@ struct PreparedRule {
     explicit PreparedRule(const Rule& itsRule) : rule(itsRule) {}
 
     const Rule& rule;
-    std::vector<OpSet> ops;                       ///< per term: of Node and Region
-    std::vector<TermFilter> filters;              ///< per term
-    std::vector<DefinitionRef> definitions;       ///< per slot
-    std::vector<RootSet> made;                    ///< per slot with a definition
+    std::vector<OpSet> ops;          ///< per term: of Node and Region
+    std::vector<TermFilter> filters; ///< per term
+    std::vector<std::unique_ptr<const AlternativesByMaker>> choices; ///< per term: of a Choice
+    std::vector<DefinitionRef> definitions;                          ///< per slot
+    std::vector<RootSet> made;                                       ///< per slot with a definition
     std::vector<std::vector<SlotIndex>> captures; ///< per Repeat term: slots of its step only
     BlockPlan plan;
     std::vector<TermId> heads; ///< a search starts at a node that passes the filter of one of them

@@ -134,9 +134,15 @@ private:
         const TermFilter& filter = m_prepared.filters[id.index()];
         if (filter.roots.any || !m_filters)
             return true;
-        NodeId node = value.valid() ? m_facts.makers[value.index()] : NodeId();
-        return node.valid() && contains(filter.roots.ops, m_facts.ops[node.index()]) &&
+        const NodeId node = m_facts.makerOf(value);
+        return node.valid() && contains(filter.roots.ops, m_facts.opOf(node)) &&
                m_facts.fitsMasks(filter, node);
+    }
+    /// The alternatives of a choice that may match by the operator that makes the value.
+    std::span<const uint32_t> alternativesFor(TermId choice, ValueId value) const {
+        const NodeId node = m_facts.makerOf(value);
+        const size_t maker = node.valid() ? static_cast<size_t>(m_facts.opOf(node)) : noMaker;
+        return m_prepared.choices[choice.index()]->of(m_filters ? maker : anyMaker);
     }
     /// The node is one of the operators of a Node or Region.
     bool isOneOf(TermId id, NodeId node) const;
@@ -144,8 +150,7 @@ private:
     bool matchValue(const Term& term, ValueId value, const HoleFrame* hole, Next next);
     bool matchNumber(const Term& term, ValueId value, Next next);
     bool matchHole(const Term& term, ValueId value, const HoleFrame* hole, Next next);
-    bool matchChoice(const Term& term, ValueId value, uint32_t position, const HoleFrame* hole,
-                     Next next);
+    bool matchChoice(TermId id, ValueId value, uint32_t position, const HoleFrame* hole, Next next);
     bool matchPipe(const Term& term, ValueId value, uint32_t position, const HoleFrame* hole,
                    Next next);
     bool matchRepeat(TermId id, ValueId value, uint32_t rounds, const HoleFrame* hole, Next next);

@@ -175,7 +175,7 @@ bool Search::splitLeaves(const Term& term, std::vector<ValueId>& leaves, size_t 
     }
     if (splitLeaves(term, leaves, from + 1, hole, next))
         return true;
-    NodeId maker = m_graph.producer(leaves[from]);
+    const NodeId maker = m_facts.makerOf(leaves[from]);
     if (!maker.valid() || (m_used[maker.index()] != 0 && m_quiet == 0))
         return false;
     const Node& node = m_graph.node(maker);

@@ -13,10 +13,10 @@ bool Search::matchRegion(TermId id, ValueId value, uint32_t position, const Hole
     if (!spend())
         return true;
     const Term& term = m_rule.term(id);
-    NodeId anchor = m_graph.producer(value);
+    NodeId anchor = m_facts.makerOf(value);
     bool isStep = !term.arguments.empty();
     bool fits = anchor.valid() && isOneOf(id, anchor) && m_used[anchor.index()] == 0 &&
-                !isClaimed(anchor) && m_graph.value(value).outputSlot == position;
+                !isClaimed(anchor) && m_facts.makers[value.index()].slot == position;
     if (!fits && term.least == 0 && isStep)
         return matchTerm(term.arguments[0].term, value, position, hole, next);
     if (!fits)
@@ -52,7 +52,7 @@ bool Search::matchRegion(TermId id, ValueId value, uint32_t position, const Hole
     std::vector<ValueId>& tried = *triedLoan;
     for (NodeId node : nodes)
         for (ValueId input : m_graph.node(node).inputs) {
-            NodeId maker = m_graph.producer(input);
+            NodeId maker = m_facts.makerOf(input);
             bool inner =
                 maker.valid() && std::find(nodes.begin(), nodes.end(), maker) != nodes.end();
             if (!input.valid() || inner ||
@@ -92,7 +92,7 @@ int Search::outputChange(NodeId id) const {
             ++change;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
         ValueId input = node.inputs[i];
-        NodeId maker = m_graph.producer(input);
+        NodeId maker = m_facts.makerOf(input);
         bool again =
             std::find(node.inputs.begin(), node.inputs.begin() + static_cast<std::ptrdiff_t>(i),
                       input) != node.inputs.begin() + static_cast<std::ptrdiff_t>(i);
@@ -143,7 +143,7 @@ const std::vector<Search::Neighbour>& Search::neighboursOf(const std::vector<Nod
     };
     for (NodeId node : nodes) {
         for (ValueId input : m_graph.node(node).inputs)
-            if (NodeId maker = m_graph.producer(input); maker.valid())
+            if (NodeId maker = m_facts.makerOf(input); maker.valid())
                 add(maker, true);
         for (ValueId output : m_graph.node(node).outputs)
             if (forward && output.valid())

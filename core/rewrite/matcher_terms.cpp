@@ -54,11 +54,12 @@ std::string operatorsText(const Term& term) {
 } // namespace
 
 bool Search::isOneOf(TermId id, NodeId node) const {
-    const Node& candidate = m_graph.node(node);
-    if (!contains(m_prepared.ops[id.index()], candidate.op))
+    const Op op = m_facts.opOf(node);
+    if (!contains(m_prepared.ops[id.index()], op))
         return false;
-    if (candidate.op != Op::Unknown && candidate.op != Op::Fused)
+    if (op != Op::Unknown && op != Op::Fused)
         return true;
+    const Node& candidate = m_graph.node(node);
     const std::vector<CustomOperatorPtr>& custom = m_rule.term(id).custom;
     return std::any_of(custom.begin(), custom.end(),
                        [&](const CustomOperatorPtr& each) { return each->is(candidate); });
@@ -83,7 +84,7 @@ bool Search::matchTerm(TermId id, ValueId value, uint32_t position, const HoleFr
     case Term::Kind::Region:
         return matchRegion(id, value, position, hole, next);
     case Term::Kind::Choice:
-        return matchChoice(term, value, position, hole, next);
+        return matchChoice(id, value, position, hole, next);
     case Term::Kind::Pipe:
     case Term::Kind::Optional:
         return matchPipe(term, value, position, hole, next);
@@ -171,8 +172,9 @@ bool Search::matchHole(const Term& term, ValueId value, const HoleFrame* hole, N
     return stop;
 }
 
-bool Search::matchChoice(const Term& term, ValueId value, uint32_t position, const HoleFrame* hole,
+bool Search::matchChoice(TermId id, ValueId value, uint32_t position, const HoleFrame* hole,
                          Next next) {
+    const Term& term = m_rule.term(id);
     Mark before = mark();
     if (term.slot && !bindValue(*term.slot, value, term))
         return false;
@@ -181,7 +183,8 @@ bool Search::matchChoice(const Term& term, ValueId value, uint32_t position, con
         return false;
     }
     Mark bound = mark();
-    for (const Term::Alternative& alternative : term.alternatives) {
+    for (const uint32_t index : alternativesFor(id, value)) {
+        const Term::Alternative& alternative = term.alternatives[index];
         if (!mayMatch(alternative.term, value))
             continue;
         if (!spend())
@@ -255,7 +258,7 @@ bool Search::matchNode(TermId id, ValueId value, uint32_t position, const HoleFr
     if (!spend())
         return true;
     const Term& term = m_rule.term(id);
-    NodeId node = m_graph.producer(value);
+    const NodeId node = m_facts.makerOf(value);
     if (!node.valid())
         return miss(code::noProducer, &term, node, value, [&] {
             std::string found = "no operand";
@@ -266,9 +269,9 @@ bool Search::matchNode(TermId id, ValueId value, uint32_t position, const HoleFr
     if (!isOneOf(id, node))
         return miss(code::otherOp, &term, node, value,
                     [&] { return std::pair(opText(m_graph.node(node)), operatorsText(term)); });
-    if (m_graph.value(value).outputSlot != position)
+    if (const uint32_t slot = m_facts.makers[value.index()].slot; slot != position)
         return miss(code::operands, &term, node, value, [&] {
-            return std::pair("output " + std::to_string(m_graph.value(value).outputSlot),
+            return std::pair("output " + std::to_string(slot),
                              "output " + std::to_string(position));
         });
     if (m_used[node.index()] != 0 && m_quiet == 0)
