@@ -3,6 +3,7 @@
 // attributes. Operators whose row says nothing yet are not checked.
 #include "core/ops/op_table.h"
 #include "dsl/compile_internal.h"
+#include "dsl/names_elsewhere.h"
 #include "dsl/suggest.h"
 
 #include <algorithm>
@@ -12,9 +13,8 @@ namespace fuselage::dsl {
 namespace {
 
 std::string attributeFix(const std::string& near, bool hasSome) {
-    if (!near.empty())
-        return "did you mean `" + near + "`?";
-    return hasSome ? "write one of the attributes listed" : "leave it out: there is none to write";
+    return didYouMean(near, hasSome ? "write one of the attributes listed"
+                                    : "leave it out: there is none to write");
 }
 
 /// Attributes and, since operators move parameters between the two, inputs.
@@ -145,13 +145,13 @@ void RuleCompiler::checkNode(const ast::Term& term, const OperatorSet& ops, size
     for (const ast::Test& test : term.tests) {
         const std::string& name = test.attribute.text;
         if (!knows(name)) {
-            std::string near = closest(name, parameters);
             Diagnostic& d = error("E0214", test.attribute.span,
                                   term.name.text + " has no attribute `" + name + "`");
             d.notes.push_back(first.attributesText());
-            d.fix = attributeFix(near, std::any_of(all.begin(), all.end(), [](const auto& facts) {
-                                     return !facts.attributes.empty();
-                                 }));
+            const bool hasSome = std::any_of(all.begin(), all.end(), [](const auto& facts) {
+                return !facts.attributes.empty();
+            });
+            d.fix = attributeFix(attributeMeant(name, parameters), hasSome);
             continue;
         }
         bool isSet = test.comparison == "in";
@@ -191,22 +191,22 @@ void RuleCompiler::checkNode(const ast::Term& term, const OperatorSet& ops, size
                 return facts.hasInput(arg.name->text);
             }))
             continue;
-        std::string near = closest(arg.name->text, first.inputs);
         Diagnostic& d = error("E0218", arg.name->span,
                               term.name.text + " has no input `" + arg.name->text + "`");
         d.expected = "one of " + listed(first.inputs);
-        d.fix = near.empty() ? "write one of these names, or none" : "did you mean `" + near + "`?";
+        d.fix = didYouMean(attributeMeant(arg.name->text, first.inputs),
+                           "write one of these names, or none");
     }
 }
 
 void RuleCompiler::checkGiven(const ast::NamedExpr& named, const OperatorFacts& facts) {
     const AttributeSchema* schema = facts.attribute(named.name.text);
     if (!schema && (facts.isCustom || !facts.hasInput(named.name.text))) {
-        std::string near = closest(named.name.text, parameterNames({facts}));
         Diagnostic& d = error("E0214", named.name.span,
                               facts.name + " has no attribute `" + named.name.text + "`");
         d.notes.push_back(facts.attributesText());
-        d.fix = attributeFix(near, !facts.attributes.empty());
+        d.fix = attributeFix(attributeMeant(named.name.text, parameterNames({facts})),
+                             !facts.attributes.empty());
     } else if (schema) {
         std::string wrong = mismatch(named.value, schema->type);
         if (wrong.empty())

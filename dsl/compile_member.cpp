@@ -92,11 +92,10 @@ void RuleCompiler::checkRoot(const ast::Expr& expr) {
         d.expected = "one of its members: " + listed(known, 20);
         d.fix = "write `" + root + "." + known.front() + "`";
     } else if (!findRoot(root, expr.text)) {
-        std::string near = closest(expr.text, known);
         Diagnostic& d = error("E0234", ast::spanOfMember(expr),
                               "`" + root + "` has no member `" + expr.text + "`");
         d.expected = "one of " + listed(known, 20);
-        d.fix = near.empty() ? "write one of these" : "did you mean `" + near + "`?";
+        d.fix = didYouMean(closest(expr.text, known), "write one of these");
     } else if (!knowsRoot(root)) {
         Diagnostic& d =
             error("E0234", expr.span,
@@ -121,13 +120,10 @@ void RuleCompiler::checkMember(const ast::Expr& expr, const Expression& object) 
         error("E0234", ast::spanOfMember(expr),
               isPlain ? "only values have members" : "no value has a member `" + name + "`");
     d.expected = "one of " + listed(membersOfValues(), 20) + ", of a value of `match`";
-    std::string near = closest(name, membersOfValues());
-    if (isPlain)
-        d.fix = "name a value of `match` before the dot";
-    else
-        d.fix = near.empty()
-                    ? "write one of these; attributes stand behind the name of a node, `c.axis`"
-                    : "did you mean `" + near + "`?";
+    d.fix = isPlain ? "name a value of `match` before the dot"
+                    : didYouMean(closest(name, membersOfValues()),
+                                 "write one of these; attributes stand behind the name of a node, "
+                                 "`c.axis`");
 }
 
 } // namespace fuselage::dsl

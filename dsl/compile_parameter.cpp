@@ -4,6 +4,7 @@
 #include "core/ops/op_table.h"
 #include "core/rewrite/members.h"
 #include "dsl/compile_internal.h"
+#include "dsl/names_elsewhere.h"
 #include "dsl/suggest.h"
 
 #include <algorithm>
@@ -171,13 +172,11 @@ void RuleCompiler::checkParameters() {
                                 : "one of " + listed(membersOfValues(), 20) +
                                       ", or an attribute where a node of `match` makes `" + value +
                                       "`";
-            std::string near = closest(use.name, membersOfValues());
             const char* op = operatorWith(*m_rule, use.name);
             d.fix = ofNode ? "name a node of `match`, `c@Op(...)`, and write `...c`"
                     : op   ? "name the node: `c@" + std::string(op) + "(...)`, and write `c." +
                                use.name + "`"
-                    : near.empty() ? "write one of these"
-                                   : "did you mean `" + near + "`?";
+                         : didYouMean(closest(use.name, membersOfValues()), "write one of these");
             continue;
         }
         if (use.name.empty()) {
@@ -201,8 +200,7 @@ void RuleCompiler::checkParameters() {
                               "`" + value + "` has no member `" + use.name + "`, and " +
                                   rowOf(makers.ops()[0]).name + " no such attribute");
         d.expected = "one of " + listed(known, 30);
-        std::string near = closest(use.name, known);
-        d.fix = near.empty() ? "write one of these" : "did you mean `" + near + "`?";
+        d.fix = didYouMean(attributeMeant(use.name, known), "write one of these");
     }
 }
 

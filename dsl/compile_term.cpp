@@ -2,7 +2,7 @@
 // Chains, operators, values, types: the pattern side of a rule.
 #include "core/ops/op_table.h"
 #include "dsl/compile_internal.h"
-#include "dsl/suggest.h"
+#include "dsl/names_elsewhere.h"
 #include "dsl/tokens.h"
 
 #include <algorithm>
@@ -166,9 +166,8 @@ TermId RuleCompiler::quantified(const ast::Step& step, TermId source, Scope& sco
         d.expected = "an operator, a pattern or a group";
         d.fix = "put `_` where the value goes";
         if (step.term.kind == ast::Term::Kind::Value) {
-            const std::string near = closest(step.term.name.text, operatorNames());
             d.fix =
-                near.empty() ? "write an operator or a pattern" : "did you mean `" + near + "`?";
+                operatorFix(step.term.name.text, operatorNames(), "write an operator or a pattern");
         }
     }
     if (step.quantifier == Quantifier::One && !filler.isHole)
@@ -295,12 +294,11 @@ OperatorSet RuleCompiler::opsNamed(const ast::Name& name, const Scope& scope) {
         known.push_back(pattern);
     for (auto& [group, ops] : scope.names->classes)
         known.push_back(group);
-    std::string near = closest(name.text, known);
     Diagnostic& d =
         error("E0201", name.span, "there is no operator, class or pattern `" + name.text + "`");
-    d.fix = near.empty() ? "write an ONNX operator, another with its domain (`com.acme." +
-                               name.text + "`), or import the file that defines it"
-                         : "did you mean `" + near + "`?";
+    d.fix = operatorFix(name.text, known,
+                        "write an ONNX operator, another with its domain (`com.acme." + name.text +
+                            "`), or import the file that defines it");
     return {};
 }
 

@@ -24,9 +24,8 @@ void lintPhases(const LoadedRules& loaded, Diagnostics& out) {
                                         rule.phase + "`");
         d.found = rule.phase;
         d.expected = "one of " + listed(phases);
-        const std::string near = closest(rule.phase, phases);
-        d.fix = near.empty() ? "name one of these, or write a pipeline that has it"
-                             : "did you mean `" + near + "`?";
+        d.fix = didYouMean(closest(rule.phase, phases),
+                           "name one of these, or write a pipeline that has it");
     }
 }
 

@@ -172,8 +172,7 @@ private:
             std::string near = badText ? closest(literal->text, names) : "";
             return {literal->span, "`" + test.name + "` of " + rowOf(op).name + " is never that",
                     "", badText ? "one of " + listed(names) : "0 or 1",
-                    near.empty() ? "write a value that it can have"
-                                 : "did you mean `" + near + "`?"};
+                    didYouMean(near, "write a value that it can have")};
         }
         return {};
     }

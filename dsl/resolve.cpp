@@ -3,6 +3,7 @@
 
 #include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
+#include "dsl/names_elsewhere.h"
 #include "dsl/suggest.h"
 
 #include <algorithm>
@@ -189,8 +190,11 @@ void noteUndeclared(const ast::Name& name, const std::string& near, Diagnostics&
         return;
     Diagnostic& d = diagnostics.add(Severity::Note, "N0225", name.span, message);
     d.found = "an operator that is known by domain and name only";
-    d.fix = near.empty() ? "say what it takes: `op " + name.text + "(x) -> y;`"
-                         : "did you mean `" + near + "`?";
+    const auto [domain, bare] = splitOperator(name.text);
+    if (near.empty() && isModuleElsewhere(domain))
+        d.fix = operatorFix(bare, operatorNames(), "write the name of an ONNX operator");
+    else
+        d.fix = didYouMean(near, "say what it takes: `op " + name.text + "(x) -> y;`");
 }
 
 } // namespace
@@ -213,7 +217,7 @@ std::optional<OperatorSet> operatorsNamed(const ast::Name& name, const Names& na
     if (!near.empty() && (isStandard || splitOperator(near).first != domain)) {
         Diagnostic& d =
             diagnostics.error("E0201", name.span, "there is no operator `" + name.text + "`");
-        d.fix = "did you mean `" + near + "`?";
+        d.fix = didYouMean(near, "");
         return OperatorSet();
     }
     noteUndeclared(name, near, diagnostics);
@@ -423,9 +427,8 @@ void Library::collectClass(const ast::Class& item, Names& names) {
             Diagnostic& d =
                 m_diagnostics.error("E0201", member.name.span,
                                     "there is no operator or class `" + member.name.text + "`");
-            std::string near = closest(member.name.text, keysOf(names));
-            d.fix = near.empty() ? "write the name of an ONNX operator"
-                                 : "did you mean `" + near + "`?";
+            d.fix = didYouMean(operatorMeant(member.name.text, keysOf(names)),
+                               "write the name of an ONNX operator");
         }
     }
     std::sort(ops.begin(), ops.end());

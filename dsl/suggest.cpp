@@ -55,6 +55,10 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
     return found ? *found : std::string();
 }
 
+std::string didYouMean(const std::string& near, std::string otherwise) {
+    return near.empty() ? std::move(otherwise) : "did you mean `" + near + "`?";
+}
+
 std::string listed(const std::vector<std::string>& words, size_t limit) {
     std::string out;
     for (size_t i = 0; i < words.size() && i < limit; ++i) {

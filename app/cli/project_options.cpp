@@ -73,12 +73,11 @@ Failure unknown(const ProjectOption& option, const std::vector<const CommandPage
             for (const std::string& name : known.names)
                 if (name.starts_with("--"))
                     names.push_back(name.substr(2));
-    const std::string near = dsl::closest(option.name, names);
     return failure("usage.project",
                    option.command.empty()
                        ? fmt::format("no command has an option `{}`", option.name)
                        : fmt::format("`{}` has no option `{}`", option.command, option.name),
-                   option.where, near.empty() ? "" : "did you mean `" + near + "`?");
+                   option.where, dsl::didYouMean(dsl::closest(option.name, names), ""));
 }
 
 /// The option belongs somewhere, if not to this command.

@@ -30,9 +30,8 @@ Result<void> requireName(const char* code, const char* what, const std::string& 
                          const std::vector<std::string>& known, const std::string& otherwise) {
     if (name.empty() || contains(known, name))
         return {};
-    std::string near = dsl::closest(name, known);
     return failure(code, fmt::format("no {} `{}`", what, name), "",
-                   near.empty() ? otherwise : "did you mean `" + near + "`?");
+                   dsl::didYouMean(dsl::closest(name, known), otherwise));
 }
 
 Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,

@@ -49,10 +49,9 @@ Failure noSuchValue(const Graph& graph, const std::string& name) {
                                        "and Scan are not entered",
                                        name, body.path),
                            "", "name what the node around it gives");
-    const std::string near = dsl::closest(name, known);
-    return failure("run.value", fmt::format("the graph has no value and no node `{}`", name), "",
-                   near.empty() ? "`fuselage inspect MODEL --graph` lists them"
-                                : "did you mean `" + near + "`?");
+    return failure(
+        "run.value", fmt::format("the graph has no value and no node `{}`", name), "",
+        dsl::didYouMean(dsl::closest(name, known), "`fuselage inspect MODEL --graph` lists them"));
 }
 
 } // namespace

@@ -6,8 +6,8 @@
 #include "core/onnx/model_text.h"
 #include "core/ops/op_schema.h"
 #include "core/passes/passes.h"
+#include "dsl/names_elsewhere.h"
 #include "dsl/resolve.h"
-#include "dsl/suggest.h"
 
 #include <fmt/format.h>
 
@@ -134,10 +134,10 @@ Result<Graph> Runner::graphOf(const RuleTest& test) const {
     default:
         auto graph = model_io::loadText(test.subject, reading);
         if (const std::string none = graph ? operatorThatIsNone(*graph) : ""; !none.empty()) {
-            const std::string near = dsl::closest(none, dsl::operatorNames());
-            return failure("test.graph", "`" + none + "` is no operator of ONNX", "",
-                           near.empty() ? "write one, or name its domain, `com.acme." + none + "`"
-                                        : "did you mean `" + near + "`?");
+            return failure(
+                "test.graph", "`" + none + "` is no operator of ONNX", "",
+                dsl::operatorFix(none, dsl::operatorNames(),
+                                 "write one, or name its domain, `com.acme." + none + "`"));
         }
         return graph;
     }

@@ -75,6 +75,12 @@ const Replaced* replacementOf(Op op) {
     return found == std::end(replaced) ? nullptr : found;
 }
 
+bool isValueOfSome(std::string_view text) {
+    return std::any_of(std::begin(values), std::end(values), [&](const ValueRow& row) {
+        return std::find(row.values.begin(), row.values.end(), text) != row.values.end();
+    });
+}
+
 bool isFlag(std::string_view attribute) {
     return std::find(std::begin(flags), std::end(flags), attribute) != std::end(flags);
 }

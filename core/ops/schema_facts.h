@@ -14,6 +14,9 @@ namespace fuselage {
 /// All values that a string attribute may have; empty: any, or not known.
 std::span<const char* const> valuesOf(Op op, std::string_view attribute);
 
+/// A string attribute of some operator may have that value.
+bool isValueOfSome(std::string_view text);
+
 /// An integer attribute that is 0 or 1.
 bool isFlag(std::string_view attribute);
 
