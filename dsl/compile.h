@@ -16,4 +16,7 @@ struct Compiled {
 /// Compiles the rules, forms and pipelines of all files of the library, each where it has no error.
 Compiled compile(const Library& library, Diagnostics& diagnostics);
 
+/// Whether the grammar lost something there: what is missing then was perhaps written.
+bool hasSyntaxError(const Diagnostics& diagnostics, const Span& place);
+
 } // namespace fuselage::dsl

@@ -2,8 +2,10 @@
 // Expressions: names become slots, lets and dimensions, functions of the file are written out, and
 // in rewrites operators become node constructions.
 #include "core/graph/dtype.h"
+#include "core/ops/schema_facts.h"
 #include "core/rewrite/functions.h"
 #include "dsl/compile_internal.h"
+#include "dsl/names_elsewhere.h"
 #include "dsl/suggest.h"
 
 #include <limits>
@@ -22,14 +24,18 @@ bool isKernelFigure(const std::string& name) {
 }
 
 /// Words that stand elsewhere, or that the language had, and what to write instead.
-const char* insteadOf(const std::string& name) {
+std::string insteadOf(const std::string& name) {
     if (isKernelFigure(name))
         return "ask it in a gate: `gate regs <= 128;`";
     if (name == "never")
         return "say when the rule is wanted, such as `gate gain.us > 0;`, or delete the rule";
     if (name == "measured")
         return "begin a gate with it: `gate measured;`, or `gate measured and gain.us > 5;`";
-    return nullptr;
+    if (name == "True" || name == "False")
+        return didYouMean(name == "True" ? "true" : "false", "");
+    if (dtypeFromName(name) || isValueOfSome(name))
+        return "write it in quotes: `\"" + name + "\"`";
+    return {};
 }
 
 /// "Op(x)[alpha == 1]" in a rewrite, as it would stand in a match.
@@ -97,6 +103,15 @@ Expression RuleCompiler::expression(const ast::Expr& expr, const Scope& scope) {
             d.expected = "`" + name + " = ...`";
             d.fix = "write `=`: a rewrite gives attributes, a match tests them";
             return make(Expression::Kind::None, expr);
+        }
+        if (expr.args[0].kind == ExprKind::Node && expr.args[1].kind == ExprKind::Lower) {
+            const std::string& name = expr.args[1].text;
+            if (scope.find(&Scope::values, name)) {
+                Diagnostic& d = error("E0101", expr.args[1].span, "expected `...`");
+                d.found = "`" + name + "`, a value of the match";
+                d.fix = "write `[..." + name + "]` to copy the attributes of its node";
+                return make(Expression::Kind::None, expr);
+            }
         }
         out = make(Expression::Kind::Index, expr);
         break;
@@ -221,13 +236,13 @@ void RuleCompiler::unbound(const ast::Expr& expr, const Scope& scope) {
     d.expected = (isUpper ? "a dimension variable of a type in " : "a name bound in ") + where;
     if (!isUpper && m_known != Known::Match)
         d.expected += m_known == Known::Gate ? ", or `gain`, `device` or `total`" : ", or `total`";
-    d.fix = !near.empty() ? "did you mean `" + near + "`?"
-            : m_isForm    ? "read it in the body of the form, or leave it out"
-            : m_known == Known::Gate
-                ? "compare a figure, such as `gain.us > 0`, or bind the name in `match`"
-                : "bind it in `match` or with `let`";
-    if (const char* instead = insteadOf(name))
-        d.fix = instead;
+    d.fix = didYouMean(near,
+                       m_isForm ? "read it in the body of the form, or leave it out"
+                       : m_known == Known::Gate
+                           ? "compare a figure, such as `gain.us > 0`, or bind the name in `match`"
+                           : "bind it in `match` or with `let`");
+    if (std::string instead = insteadOf(name); !instead.empty())
+        d.fix = std::move(instead);
 }
 
 Expression RuleCompiler::listOf(const ast::Expr& expr, const Scope& scope) {
@@ -273,11 +288,9 @@ Expression RuleCompiler::call(const ast::Expr& expr, const Scope& scope) {
             known.emplace_back(candidate.name);
         for (auto& [name, function] : names.functions)
             known.push_back(name);
-        std::string near = closest(expr.text, known);
         Diagnostic& d = error("E0206", expr.span, "there is no function `" + expr.text + "`");
         d.expected = "one of " + listed(known, 40);
-        d.fix = near.empty() ? "write one of these, or define it with `fn`"
-                             : "did you mean `" + near + "`?";
+        d.fix = didYouMean(closest(expr.text, known), "write one of these, or define it with `fn`");
         return out;
     }
     size_t given = expr.args.size() + expr.named.size();
@@ -374,13 +387,12 @@ Expression RuleCompiler::builtNode(const ast::Expr& expr, const Scope& scope,
         return out;
     std::vector<std::string> known = operatorNames();
     known.insert(known.end(), publishedNames().begin(), publishedNames().end());
-    std::string near = closest(expr.text, known);
     Diagnostic& d = error("E0201", expr.span, "there is no operator `" + expr.text + "`");
-    d.fix = !near.empty() ? "did you mean `" + near + "`?"
-            : m_isForm    ? "write the name of an ONNX operator"
-                          : "write the name of an ONNX operator, or another one with its domain: "
-                            "`com.acme." +
-                             expr.text + "`";
+    d.fix = operatorFix(expr.text, known,
+                        m_isForm ? "write the name of an ONNX operator"
+                                 : "write the name of an ONNX operator, or another one with its "
+                                   "domain: `com.acme." +
+                                       expr.text + "`");
     return out;
 }
 

@@ -4,11 +4,20 @@
 #include "dsl/suggest.h"
 #include "dsl/tokens.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <set>
 
 namespace fuselage::dsl {
+
+bool hasSyntaxError(const Diagnostics& diagnostics, const Span& place) {
+    const auto& all = diagnostics.all();
+    return std::any_of(all.begin(), all.end(), [&](const Diagnostic& d) {
+        return d.code.starts_with("E01") && d.span.source == place.source &&
+               d.span.begin >= place.begin && d.span.begin <= place.end;
+    });
+}
 
 namespace {
 
@@ -140,7 +149,7 @@ bool RuleCompiler::checkClauses(const ast::Rule& item) {
         }
         seen[each.index()] = true;
     }
-    if (matches == 0) {
+    if (matches == 0 && !hasSyntaxError(m_diagnostics, item.span)) {
         Diagnostic& d =
             error("E0210", item.name.span, "rule `" + item.name.text + "` has no `match`");
         d.expected = "one `match { ... }`";
@@ -171,10 +180,9 @@ std::optional<SlotIndex> RuleCompiler::slotNamed(const ast::Name& name) {
         known.push_back(value);
     for (auto& [value, slot] : m_top.lists)
         known.push_back(value);
-    std::string near = closest(name.text, known);
     Diagnostic& d = error("E0230", name.span, "nothing in `match` is called `" + name.text + "`");
     d.expected = "one of " + listed(known);
-    d.fix = near.empty() ? "write a name bound in `match`" : "did you mean `" + near + "`?";
+    d.fix = didYouMean(closest(name.text, known), "write a name bound in `match`");
     return std::nullopt;
 }
 

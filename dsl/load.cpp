@@ -54,7 +54,7 @@ RuleTest readTest(const ast::TestBlock& block, const ast::Rule& rule, const std:
     test.span = block.span;
     for (const ast::TestEntry& entry : block.entries)
         readEntry(entry, test, diagnostics);
-    if (test.given == RuleTest::Given::Nothing) {
+    if (test.given == RuleTest::Given::Nothing && !hasSyntaxError(diagnostics, block.span)) {
         Diagnostic& d = diagnostics.error("E0210", block.span, "this test has no graph");
         d.expected = "`graph \"...\";`, `zoo name;` or `model \"path\";`";
         d.fix = "add one of them";

@@ -39,6 +39,13 @@ int bracketStep(std::string_view mark) {
     return mark == ")" || mark == "]" || mark == "}" ? -1 : 0;
 }
 
+/// "&&", "||": said once.
+bool isSecondOfPair(const ParseState& state, const Token& token) {
+    const size_t length = token.end - token.begin;
+    return token.begin >= length && state.text.substr(token.begin - length, length) ==
+                                        state.text.substr(token.begin, length);
+}
+
 /// Errors that the token pass alone can tell. Returns false when parsing would be pointless.
 bool checkTokens(ParseState& state) {
     int depth = 0;
@@ -53,6 +60,8 @@ bool checkTokens(ParseState& state) {
             d.fix = "add the closing `\"`";
             state.silentFrom = token.begin;
         } else if (token.kind == Token::Kind::Stray) {
+            if (isSecondOfPair(state, token))
+                continue;
             Diagnostic& d =
                 state.diagnostics->error("E0106", span, "the language does not use this character");
             d.fix = inPlaceOf(textOf(token, state.text));

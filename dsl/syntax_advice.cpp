@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/syntax_advice.h"
 
+#include "dsl/names_elsewhere.h"
 #include "dsl/resolve.h"
 #include "dsl/suggest.h"
 #include "dsl/words.h"
@@ -106,6 +107,7 @@ std::string_view meantBy(const SyntaxError& error) {
         {"`)`", "*", "write an operator of the graph: `Mul(x, b)`"},
         {"`)`", "+", "write an operator of the graph: `Add(x, b)`"},
         {"`}`", ",", "write how often with two points: `{1..3}`"},
+        {"a block", "-", "write how many with two points: `many 2..4`"},
     };
     if (found.empty())
         return {};
@@ -120,8 +122,14 @@ std::string_view meantBy(const SyntaxError& error) {
         return "write a list in brackets: `[axes == [0, 1]]`";
     if (found == "(" && last == "]")
         return "write operands before attributes: `Op(x)[axis == 1]`";
-    if (expected == "`)`" && found == "," && words.at(-2) == "(" && words.at(-3) == "in")
-        return "write a set in braces: `in {1, 2}`";
+    if (expected == "`)`" && found == "," && words.at(-2) == "(") {
+        if (words.at(-3) == "in")
+            return "write a set in braces: `in {1, 2}`";
+        if (words.at(-3) == "==" || words.at(-3) == "=")
+            return "write a list in brackets: `[1, 2]`";
+    }
+    if (expected == "a statement" && words.isWord(0) && next == "=")
+        return "choose another name: this one is a word of the language";
     if (found == "not" && next == "in")
         return "write `not` before the whole comparison: `not x.rank in {1, 2}`";
     if (words.at(-1) == "<" && found == ">")
@@ -146,6 +154,8 @@ std::string_view meantBy(const SyntaxError& error) {
         return "begin the name of a value with a small letter";
     if (found == "=" && head != last && !isCondition)
         return "a statement has one `=`: end it with `;`, or test an attribute in `[...]`";
+    if ((found == "*" || found == "+") && (next == "->" || next == ";" || next == ")"))
+        return "write how often: `Relu{0..8}`";
     static constexpr std::string_view operators = "+-*/";
     if (operators.find(found) != std::string_view::npos && !isCondition)
         return "write an operator of the graph: `Add(x, b)`";
@@ -206,7 +216,7 @@ std::vector<std::string> nearWords(std::string_view word, bool isCalled) {
         out.emplace_back(known);
     if (!isCalled)
         out.push_back(closest(word, fixed));
-    out.push_back(closest(word, operatorNames()));
+    out.push_back(operatorMeant(std::string(word), operatorNames()));
     out.push_back(std::move(capital));
     std::erase_if(out, [&](const std::string& near) { return near.empty() || near == word; });
     return out;
@@ -250,7 +260,7 @@ std::vector<Edit> editsAt(const SyntaxError& error, std::pair<uint32_t, uint32_t
         if (!words.isWord(distance))
             continue;
         for (const std::string& near : nearWords(words.at(distance), words.at(distance + 1) == "("))
-            replace(distance, near, "did you mean `" + near + "`?");
+            replace(distance, near, didYouMean(near, ""));
     }
     const std::string_view found = words.at(0);
     const std::string mark =
