@@ -131,7 +131,9 @@ Extents rightFactor(OperandContext& context, const Extents& left,
     // Batches, the innermost first: what the left side lacks of the result, else as it comes.
     const Extents batches(left.begin(), left.size() > 2 ? left.end() - 2 : left.begin());
     const size_t wanted = isAsked ? std::max<size_t>(result->size(), 2) - 2 : batches.size();
-    const bool isWhole = context.choices.pick(2) == 1;
+    // Has more batches than the left side, of which a vector has none.
+    const bool isHigher = !isAsked && context.choices.rarely(left.size() == 1 ? 50 : 20);
+    const bool isWhole = context.choices.pick(2) == 1 || isHigher;
     Extents out;
     size_t needed = 0; // of `out`
     for (size_t i = 0; i < wanted; ++i) {
@@ -143,6 +145,8 @@ Extents rightFactor(OperandContext& context, const Extents& left,
             needed = out.size();
     }
     out.resize(needed);
+    if (isHigher)
+        out.push_back(context.dimension());
     std::reverse(out.begin(), out.end());
     out.push_back(left.back());
     out.push_back(columns);
