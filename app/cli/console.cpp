@@ -2,6 +2,7 @@
 #include "app/cli/console.h"
 
 #include "app/cli/exit_codes.h"
+#include "app/report/escape.h"
 
 #include <fmt/format.h>
 
@@ -70,8 +71,9 @@ ConsoleProgress::ConsoleProgress(bool quiet) : m_state(std::make_unique<State>()
     m_state->quiet = quiet;
     m_state->terminal = isatty(STDERR_FILENO) != 0;
     activeProgress.store(this);
-    for (int signal : {SIGINT, SIGTERM})
-        std::signal(signal, onInterrupt);
+    for (int signal : {SIGINT, SIGTERM, SIGHUP})
+        if (std::signal(signal, onInterrupt) == SIG_IGN && signal == SIGHUP)
+            std::signal(signal, SIG_IGN); // nohup asked for it
 }
 
 ConsoleProgress::~ConsoleProgress() {
@@ -105,18 +107,21 @@ void printNotes(const std::vector<std::string>& notes, bool quiet) {
     if (quiet)
         return;
     for (const std::string& note : notes)
-        fmt::print(stderr, "fuselage: note: {}\n", note);
+        fmt::print(stderr, "fuselage: note: {}\n", app::visible(note));
 }
 
 int interruptedCode() {
-    return endedBy.load() == SIGTERM ? ExitTerminated : ExitInterrupted;
+    return endedBy.load() == SIGINT ? ExitInterrupted : ExitTerminated;
 }
 
 int reportError(const Error& error) {
-    std::string place = error.where.empty() ? "" : error.where + ": ";
-    fmt::print(stderr, "fuselage: {}{} [{}]\n", place, error.message, error.code);
+    const std::string place = error.where.empty() ? "" : error.where + ": ";
+    // What compilers say has lines; else they come out of a name, and readers expect one.
+    const bool hasLines = error.code == "rules.invalid" || error.code == "nvrtc.compile";
+    fmt::print(stderr, "fuselage: {} [{}]\n",
+               app::visible(place + error.message, hasLines ? "\n" : ""), error.code);
     if (!error.fix.empty())
-        fmt::print(stderr, "  fix: {}\n", error.fix);
+        fmt::print(stderr, "  fix: {}\n", app::visible(error.fix));
     auto starts = [&](std::string_view prefix) { return error.code.rfind(prefix, 0) == 0; };
     if (error.code == "cancelled")
         return interruptedCode();
@@ -155,7 +160,8 @@ Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>&
     return out;
 }
 
-void printOut(const std::string& text) {
+void printOut(const std::string& raw) {
+    const std::string text = app::visible(raw, "\n\t");
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
     if ((!written || std::fflush(stdout) != 0) && lostOutput == 0)
         lostOutput = errno;

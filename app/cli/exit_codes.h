@@ -15,7 +15,7 @@ enum ExitCode : int {
     ExitPartial = 7,       ///< some models were not run, and nothing worse
     ExitInternal = 10,     ///< a mistake in Fuselage itself
     ExitInterrupted = 130, ///< Ctrl-C
-    ExitTerminated = 143,  ///< SIGTERM
+    ExitTerminated = 143,  ///< SIGTERM, or SIGHUP
 };
 
 /// A line of the help and of the manual page.

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <fcntl.h>
@@ -235,6 +236,7 @@ int guarded(const Action& action) {
 
 int main(int argc, char** argv) {
     openStreams();
+    std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error of writing
     batch::followParent();
     shortenSpins(argv);
     CLI::App app("Fuselage: see, write and measure operator fusion on ONNX models", "fuselage");

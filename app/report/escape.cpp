@@ -3,6 +3,8 @@
 
 #include "core/support/utf8.h"
 
+#include <fmt/format.h>
+
 namespace fuselage::app {
 
 namespace {
@@ -67,6 +69,21 @@ std::string escapedForScript(std::string_view json) {
         } else {
             out += json[at];
         }
+    }
+    return out;
+}
+
+std::string visible(std::string_view text, std::string_view kept) {
+    std::string out;
+    for (const char c : text) {
+        const auto code = static_cast<unsigned char>(c);
+        const bool isControl = code < 0x20 || code == 0x7f;
+        if (!isControl || kept.find(c) != std::string_view::npos)
+            out += c;
+        else if (c == '\n' || c == '\t' || c == '\r')
+            out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
+        else
+            out += fmt::format("\\x{:02x}", code);
     }
     return out;
 }

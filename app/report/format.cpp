@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/format.h"
 
+#include "app/report/escape.h"
 #include "core/support/utf8.h"
 
 #include <fmt/format.h>
@@ -53,6 +54,12 @@ std::string flopsText(int64_t flops) {
                   std::array{"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"});
 }
 
+void TextTable::row(const std::vector<std::string>& cells) {
+    std::vector<std::string>& row = m_rows.emplace_back();
+    for (const std::string& cell : cells)
+        row.push_back(visible(cell));
+}
+
 std::string TextTable::text(std::string_view indent) const {
     std::vector<size_t> widths(m_align.size(), 0);
     for (const auto& row : m_rows)
@@ -75,7 +82,7 @@ std::string TextTable::text(std::string_view indent) const {
 std::string notesText(const std::vector<std::string>& notes) {
     std::string out;
     for (const std::string& note : notes)
-        out += "note: " + note + "\n";
+        out += "note: " + visible(note) + "\n";
     return out;
 }
 

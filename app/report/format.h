@@ -22,7 +22,8 @@ public:
 
     explicit TextTable(std::vector<Align> columns) : m_align(std::move(columns)) {}
 
-    void row(std::vector<std::string> cells) { m_rows.push_back(std::move(cells)); }
+    /// Control characters in cells become visible.
+    void row(const std::vector<std::string>& cells);
 
     std::string text(std::string_view indent = "  ") const;
 
