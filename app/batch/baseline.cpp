@@ -92,15 +92,25 @@ Result<void> updateOne(const fs::path& folder, const ModelRun& model, const std:
             return written;
         dropOld(folder, baselineWindow);
     }
-    const std::string provenance =
-        fmt::format("commit = {}\nmachine = {}\nruns = {}\n", commit.empty() ? "unknown" : commit,
-                    model.report->machine.cpu, timingFiles(folder).size());
+    const std::string provenance = fmt::format(
+        "commit = {}\nmachine = {}\nkind = {}\nruns = {}\n", commit.empty() ? "unknown" : commit,
+        model.report->machine.cpu, kindOf(*model.report), timingFiles(folder).size());
     if (auto written = writeFile(provenance, (folder / "provenance.txt").string()); !written)
         return written;
     return writeFile(app::renderResults(run), (folder / "results.json").string());
 }
 
 } // namespace
+
+std::string kindOf(const app::Report& report) {
+    std::string out = report.machine.profile;
+    if (report.machine.backend != out)
+        out += " (run by " + report.machine.backend + ")";
+    out += ", " + report.precision.name;
+    for (const auto& [name, size] : report.model.dims)
+        out += fmt::format(", {}={}", name, size);
+    return out;
+}
 
 std::string baselineKey(const ModelRun& model) {
     return model.id + "." + hashOf(model);
@@ -161,6 +171,8 @@ Result<std::vector<BaselineEntry>> listBaselines(const std::string& folder) {
                 entry.provenance.commit = line.substr(9);
             if (line.starts_with("machine = "))
                 entry.provenance.machine = line.substr(10);
+            if (line.starts_with("kind = "))
+                entry.provenance.kind = line.substr(7);
         }
         entry.provenance.runs = timingFiles(at->path()).size();
         out.push_back(std::move(entry));
@@ -169,6 +181,15 @@ Result<std::vector<BaselineEntry>> listBaselines(const std::string& folder) {
         return failure("file.read", "the folder cannot be read: " + error.message(), folder);
     std::sort(out.begin(), out.end(),
               [](const BaselineEntry& a, const BaselineEntry& b) { return a.key < b.key; });
+    return out;
+}
+
+std::vector<std::string> kindsOf(const std::string& folder, const std::string& id) {
+    std::vector<std::string> out;
+    if (auto entries = listBaselines(folder))
+        for (const BaselineEntry& entry : *entries)
+            if (entry.key.substr(0, entry.key.rfind('.')) == id && !entry.provenance.kind.empty())
+                out.push_back(entry.provenance.kind);
     return out;
 }
 

@@ -17,11 +17,16 @@ constexpr size_t baselineWindow = 20; ///< runs whose times are kept
 /// Where numbers come from.
 struct Provenance {
     std::string commit, machine;
-    size_t runs = 0; ///< whose times are there
+    std::string kind; ///< kindOf() of the results
+    size_t runs = 0;  ///< whose times are there
 };
 
 /// "resnet50.0123456789abcdef": the id for people, the hash for finding it.
 std::string baselineKey(const app::ModelRun& model);
+
+/// What results must have in common to be compared: "cpu, fp32, N=4", profile, precision and sizes
+/// of open dimensions; the backend too, where its name is not the profile's.
+std::string kindOf(const app::Report& report);
 
 /// Results of every model that ran; their times are added to those that are there. Error
 /// "save.write".
@@ -30,6 +35,9 @@ Result<void> updateBaseline(const std::string& folder, const app::RunReport& run
 
 /// Empty when there is none. Error when there is one that cannot be read.
 Result<std::optional<Baseline>> findBaseline(const std::string& folder, const app::ModelRun& model);
+
+/// Of the baselines of a model by its id, whatever its structure: for saying what there is.
+std::vector<std::string> kindsOf(const std::string& folder, const std::string& id);
 
 struct BaselineEntry {
     std::string key;

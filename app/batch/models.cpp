@@ -4,6 +4,7 @@
 #include "core/support/hash.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
 #include <set>
@@ -14,10 +15,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+bool isModelName(const fs::path& path) {
+    std::string ending = path.extension().string();
+    std::transform(ending.begin(), ending.end(), ending.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return ending == ".onnx";
+}
+
+/// A link to a file that is not there is a broken model, and not none.
 Result<void> addFolder(const std::string& folder, std::vector<std::string>& files) {
-    std::error_code error;
+    std::error_code error, ignored;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
-        if (at->path().extension() == ".onnx" && at->is_regular_file(error))
+        if (isModelName(at->path()) && !at->is_directory(ignored))
             files.push_back(at->path().string());
     if (error)
         return failure("load.file", "the folder cannot be read: " + error.message(), folder);

@@ -54,6 +54,19 @@ void clearHalfWritten(const std::string& folder) {
 
 } // namespace
 
+std::vector<std::string> modelFilesOf(const std::string& id) {
+    std::vector<std::string> out{id + ".onnx", id + ".onnx.data"};
+    for (const char* ending : reportEndings)
+        out.push_back(id + ending);
+    return out;
+}
+
+void clearOutputs(const std::string& folder) {
+    std::error_code ignored;
+    for (const auto& [name, render] : reportFiles)
+        fs::remove(fs::path(folder) / name, ignored);
+}
+
 Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -125,6 +138,25 @@ Result<RunReport> mergeRuns(std::vector<RunReport> runs) {
               [](const app::ModelRun& a, const app::ModelRun& b) { return a.id < b.id; });
     settle(out);
     return out;
+}
+
+Result<void> copyModels(const RunReport& run, const std::string& from, const std::string& to) {
+    const fs::path source = fs::path(from) / "models", target = fs::path(to) / "models";
+    std::error_code error;
+    fs::create_directories(target, error);
+    if (fs::equivalent(source, target, error))
+        return {};
+    for (const app::ModelRun& model : run.models)
+        for (const std::string& name : modelFilesOf(model.id)) {
+            if (!fs::exists(source / name, error))
+                continue;
+            fs::copy_file(source / name, target / name, fs::copy_options::overwrite_existing,
+                          error);
+            if (error)
+                return failure("save.write", "the file cannot be copied: " + error.message(),
+                               (target / name).string(), "check permissions and free space");
+        }
+    return {};
 }
 
 } // namespace fuselage::batch

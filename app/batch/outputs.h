@@ -10,6 +10,15 @@
 
 namespace fuselage::batch {
 
+/// Endings of the reports of one model.
+constexpr const char* reportEndings[] = {".html", ".svg", ".json"};
+
+/// Names of the files in FOLDER/models that a run may write of one model.
+std::vector<std::string> modelFilesOf(const std::string& id);
+
+/// Removes what writeOutputs wrote there.
+void clearOutputs(const std::string& folder);
+
 /// results.json, timings.json, report.html and the other formats. One writer at a time: others
 /// wait. Error "save.write".
 Result<void> writeOutputs(const app::RunReport& run, const std::string& folder);
@@ -21,5 +30,8 @@ Result<app::RunReport> readOutputs(const std::string& path);
 /// Runs over different models as one, without gates. Shards that are missing are reasons
 /// "partial:shard I/N". Error "usage.merge" when they do not belong together.
 Result<app::RunReport> mergeRuns(std::vector<app::RunReport> runs);
+
+/// Copies the files of the run's models from one folder of a run to another. Error "save.write".
+Result<void> copyModels(const app::RunReport& run, const std::string& from, const std::string& to);
 
 } // namespace fuselage::batch

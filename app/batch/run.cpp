@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/batch/run.h"
 
+#include "app/batch/outputs.h"
 #include "app/batch/work_folder.h"
 #include "app/report/json_read.h"
 #include "core/support/file.h"
@@ -21,8 +22,28 @@ using app::RunReport;
 
 namespace {
 
-/// Formats that each model has a file of, beside its report.
-constexpr const char* modelEndings[] = {".html", ".svg"};
+/// What an earlier run left of these models: who reads the folder while this one runs, or when it
+/// was killed, would take it for new.
+void clearEarlier(const std::vector<ModelFile>& models, const std::string& output) {
+    clearOutputs(output);
+    std::error_code ignored;
+    for (const ModelFile& model : models)
+        for (const std::string& name : modelFilesOf(model.id))
+            fs::remove(fs::path(output) / "models" / name, ignored);
+}
+
+/// Error "usage.output" when results would replace the models that are read.
+Result<void> checkApart(const std::vector<ModelFile>& models, const std::string& output) {
+    for (const ModelFile& model : models) {
+        std::error_code error;
+        const fs::path folder = fs::absolute(model.path, error).parent_path();
+        if (fs::equivalent(folder, fs::path(output) / "models", error))
+            return failure("usage.output",
+                           "results would replace the models: they go to `" + output + "/models`",
+                           "-o", "name another folder");
+    }
+    return {};
+}
 
 /// Options of one model: its own ones in place of those that all have.
 std::vector<std::string> optionsOf(const BatchOptions& options, const std::string& id) {
@@ -157,10 +178,7 @@ Result<app::Report> readReport(const std::string& path) {
 
 /// Moves what a child made to where a person looks for it.
 Result<void> publish(const WorkFolder& work, const ModelFile& model, const BatchOptions& options) {
-    std::vector<std::string> names{model.id + ".json", model.id + ".onnx", model.id + ".onnx.data"};
-    for (const char* ending : modelEndings)
-        names.push_back(model.id + ending);
-    for (const std::string& name : names) {
+    for (const std::string& name : modelFilesOf(model.id)) {
         std::error_code error;
         if (!fs::exists(work.file(name), error))
             continue;
@@ -174,9 +192,8 @@ Result<void> publish(const WorkFolder& work, const ModelFile& model, const Batch
 ChildTask taskOf(const BatchOptions& options, const ModelFile& model, const WorkFolder& work) {
     ChildTask out;
     out.arguments = benchCommand(options, model);
-    for (const char* ending : modelEndings)
+    for (const char* ending : reportEndings)
         out.arguments.insert(out.arguments.end(), {"--report", work.file(model.id + ending)});
-    out.arguments.insert(out.arguments.end(), {"--report", work.file(model.id + ".json")});
     if (options.keepModels)
         out.arguments.insert(out.arguments.end(), {"--save-fused", work.file(model.id + ".onnx")});
     out.seconds = options.timeoutSeconds;
@@ -191,9 +208,12 @@ Result<RunReport> runModels(const BatchOptions& options, const Log& log, Progres
     if (!found)
         return failure(found.error());
     const std::vector<ModelFile> models = ofShard(*found, options.shard);
+    if (auto apart = checkApart(*found, options.output); !apart)
+        return failure(apart.error());
     auto work = WorkFolder::make(options.output);
     if (!work)
         return failure(work.error());
+    clearEarlier(models, options.output);
     RunReport run;
     run.version = options.version;
     run.config = options.config;

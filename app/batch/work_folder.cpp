@@ -17,69 +17,51 @@ namespace {
 
 constexpr const char* prefix = ".work-";
 
-/// A lock that ends with the process that holds it, however it ends; -1: held by another.
-int lockFolder(const std::string& folder) {
-    const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (handle >= 0 && ::flock(handle, LOCK_EX | LOCK_NB) == 0)
-        return handle;
-    if (handle >= 0)
-        ::close(handle);
-    return -1;
+/// A lock that ends with the process that holds it, however it ends; null: held by another.
+std::unique_ptr<FileHandle> lockFolder(const std::string& folder) {
+    auto handle =
+        std::make_unique<FileHandle>(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (handle->value() < 0 || ::flock(handle->value(), LOCK_EX | LOCK_NB) != 0)
+        return nullptr;
+    return handle;
 }
 
-/// Work folders whose process is gone. One that is being made is not locked yet for a moment; it
-/// is empty then and its maker notices.
+/// Of processes that are gone, since this one holds the lock.
 void clearAbandonedFolders(const std::string& output) {
     std::error_code error;
     for (fs::directory_iterator at(output, error), end; !error && at != end; at.increment(error)) {
-        if (!at->path().filename().string().starts_with(prefix))
-            continue;
-        const int lock = lockFolder(at->path().string());
-        if (lock < 0)
-            continue;
         std::error_code ignored;
-        fs::remove_all(at->path(), ignored);
-        ::close(lock);
+        if (at->path().filename().string().starts_with(prefix))
+            fs::remove_all(at->path(), ignored);
     }
 }
 
 } // namespace
 
 Result<WorkFolder> WorkFolder::make(const std::string& output) {
+    const std::string models = output + "/models";
     std::error_code error;
-    fs::create_directories(fs::path(output) / "models", error);
+    fs::create_directories(models, error);
     if (error)
         return failure("save.write", "the folder cannot be made: " + error.message(), output,
                        "check its permissions and free space");
+    auto lock = lockFolder(models);
+    if (!lock)
+        return failure("save.busy", "another run writes into this folder", output,
+                       "wait for its end, or name another folder with -o");
     clearAbandonedFolders(output);
-    constexpr int tries = 100;
-    for (int i = 0; i < tries; ++i) {
-        std::string path = output + "/" + prefix + "XXXXXX";
-        if (::mkdtemp(path.data()) == nullptr)
-            break;
-        const int lock = lockFolder(path);
-        // Another process may have taken it for abandoned.
-        if (lock >= 0 && fs::exists(path, error))
-            return WorkFolder(path, lock);
-        if (lock >= 0)
-            ::close(lock);
-    }
-    return failure("save.write", std::string("no folder can be made: ") + std::strerror(errno),
-                   output, "check its permissions and free space");
-}
-
-WorkFolder::WorkFolder(WorkFolder&& other) noexcept
-    : m_path(std::move(other.m_path)), m_lock(other.m_lock) {
-    other.m_path.clear();
-    other.m_lock = -1;
+    std::string path = output + "/" + prefix + "XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr)
+        return failure("save.write", std::string("no folder can be made: ") + std::strerror(errno),
+                       output, "check its permissions and free space");
+    return WorkFolder(std::move(path), std::move(lock));
 }
 
 WorkFolder::~WorkFolder() {
-    if (m_path.empty())
+    if (!m_lock)
         return;
     std::error_code ignored;
     fs::remove_all(m_path, ignored);
-    ::close(m_lock);
 }
 
 } // namespace fuselage::batch

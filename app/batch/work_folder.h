@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hidden folder inside of an output folder, of one process: children write there, whole files
-// are moved out by renaming. What a killed process left is cleared by the next one.
+// A hidden folder inside of an output folder: children write there, whole files are moved out by
+// renaming. One process at a time has one; what a killed process left is cleared by the next one.
 #pragma once
 
+#include "core/support/file.h"
 #include "core/support/result.h"
 
+#include <memory>
 #include <string>
 
 namespace fuselage::batch {
 
 class WorkFolder {
 public:
-    /// Makes `output`, `output`/models and the work folder. Error "save.write".
+    /// Makes `output`, `output`/models and the work folder. Errors "save.write"; "save.busy":
+    /// another process writes there.
     static Result<WorkFolder> make(const std::string& output);
 
-    WorkFolder(WorkFolder&& other) noexcept;
+    WorkFolder(WorkFolder&& other) = default;
     WorkFolder(const WorkFolder&) = delete;
     WorkFolder& operator=(const WorkFolder&) = delete;
     WorkFolder& operator=(WorkFolder&&) = delete;
@@ -23,10 +26,11 @@ public:
     std::string file(const std::string& name) const { return m_path + "/" + name; }
 
 private:
-    WorkFolder(std::string path, int lock) : m_path(std::move(path)), m_lock(lock) {}
+    WorkFolder(std::string path, std::unique_ptr<FileHandle> lock)
+        : m_path(std::move(path)), m_lock(std::move(lock)) {}
 
     std::string m_path;
-    int m_lock = -1; ///< held while the folder is in use
+    std::unique_ptr<FileHandle> m_lock; ///< of `output`/models; none: moved from
 };
 
 } // namespace fuselage::batch

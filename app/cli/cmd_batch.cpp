@@ -149,6 +149,15 @@ int run(Options& options) {
     });
     if (auto ready = prepare(options, timed); !ready)
         return reportError(ready.error());
+    auto models = batch::findModels(options.batch.models);
+    if (!models)
+        return reportError(models.error());
+    std::vector<std::string> ids;
+    for (const batch::ModelFile& model : *models)
+        ids.push_back(model.id);
+    noteUnknownModels(*gates, ids);
+    if (auto library = app::requireRuleLibrary(options.rewrite.rules); !library)
+        return reportError(library.error()); // once, not for every model
     ConsoleProgress progress(true);
     auto log = [&](const std::string& line) {
         if (!options.rewrite.quiet)
@@ -183,7 +192,9 @@ int run(Options& options) {
 Action addBatch(CLI::App& app) {
     auto options = std::make_shared<Options>();
     batch::BatchOptions& batch = options->batch;
-    app.add_option("models", batch.models, "ONNX files, or folders of them")->required();
+    app.add_option("models", batch.models,
+                   "ONNX files, or folders of them; folders in those are not entered")
+        ->required();
     app.add_option("-o,--output", batch.output, "folder for results and reports")->required();
     const std::vector<CLI::Option*> own = app.get_options();
     addRewriteOptions(app, options->rewrite);
@@ -210,8 +221,10 @@ Action addBatch(CLI::App& app) {
                    "PATTERN:NAME=VALUE, an option for the models whose ids fit, e.g. "
                    "bert*:dim=S=384; repeatable");
     app.add_flag("--fail-fast,!--keep-going", batch.failFast, "start nothing after a failure");
-    app.add_flag("--redact", options->redact,
-                 "names of nodes and values become hashes in all reports; no fused models");
+    app.add_flag(
+        "--redact", options->redact,
+        "names of nodes and values become hashes in all reports, those of open dimensions stay; "
+        "no fused models");
     app.add_flag_callback(
         "--no-models", [&batch] { batch.keepModels = false; }, "do not write the fused models");
     addGateOptions(app, options->gates);

@@ -31,6 +31,18 @@ const ModelRun* find(const RunReport& run, const std::string& id) {
     return nullptr;
 }
 
+/// Else what differs is no regression.
+bool isOfOneKind(const ModelRun& a, const ModelRun& b) {
+    return a.report && b.report && batch::kindOf(*a.report) == batch::kindOf(*b.report);
+}
+
+/// Nothing where they are of one kind.
+std::string kindsText(const ModelRun& a, const ModelRun& b) {
+    return isOfOneKind(a, b) ? ""
+                             : fmt::format("  A is of {}; B is of {}: no gate compares them\n",
+                                           batch::kindOf(*a.report), batch::kindOf(*b.report));
+}
+
 /// Times with less than this between them count as the same.
 constexpr double sameTimes = 0.05;
 
@@ -92,7 +104,7 @@ int compare(const Compare& options) {
         if (!other || !other->report || !model.report)
             out += other ? "  did not run on both sides\n" : "  only in B\n";
         else
-            out += compareModel(*other->report, *model.report);
+            out += kindsText(*other, model) + compareModel(*other->report, *model.report);
     }
     for (const ModelRun& model : before->models)
         if (!find(*now, model.id))
@@ -103,7 +115,7 @@ int compare(const Compare& options) {
     now->reasons.clear();
     auto baseline = [&](const ModelRun& model) -> std::optional<batch::Baseline> {
         const ModelRun* other = find(*before, model.id);
-        if (!other || !other->report)
+        if (!other || !isOfOneKind(*other, model))
             return {};
         return batch::Baseline{*other->report, {}};
     };
@@ -128,11 +140,14 @@ int merge(const Merge& options) {
             return reportError(run.error());
         runs.push_back(std::move(*run));
     }
-    auto merged = batch::mergeRuns(std::move(runs));
+    auto merged = batch::mergeRuns(runs);
     if (!merged)
         return reportError(merged.error());
     if (auto judged = applyGates(options.gates, *gates, nothingRuns, *merged); !judged)
         return reportError(judged.error());
+    for (size_t i = 0; i < runs.size(); ++i)
+        if (auto copied = batch::copyModels(runs[i], options.folders[i], options.output); !copied)
+            return reportError(copied.error());
     if (auto written = batch::writeOutputs(*merged, options.output); !written)
         return reportError(written.error());
     return printVerdict(*merged, options.gates);
@@ -149,6 +164,17 @@ int update(const Base& options) {
         return reportError(run.error());
     if (auto updated = batch::updateBaseline(options.baseline, *run, options.commit); !updated)
         return reportError(updated.error());
+    size_t taken = 0;
+    std::string left;
+    for (const ModelRun& model : run->models)
+        if (model.report && model.state == ModelRun::State::Done)
+            ++taken;
+        else
+            left +=
+                fmt::format("{}{} ({})", left.empty() ? "" : ", ", model.id, nameOf(model.state));
+    printOut(fmt::format("{} of {} models taken over\n", taken, run->models.size()));
+    if (!left.empty())
+        printNotes({"these have no results, and what was there stays: " + left}, false);
     return ExitOk;
 }
 
@@ -157,11 +183,11 @@ int show(const Base& options) {
     auto entries = batch::listBaselines(options.baseline);
     if (!entries)
         return reportError(entries.error());
-    app::TextTable table({Align::Left, Align::Right, Align::Left, Align::Left});
-    table.row({"model", "runs", "commit", "machine"});
+    app::TextTable table({Align::Left, Align::Left, Align::Right, Align::Left, Align::Left});
+    table.row({"model", "of", "runs", "commit", "machine"});
     for (const batch::BaselineEntry& entry : *entries)
-        table.row({entry.key, std::to_string(entry.provenance.runs), entry.provenance.commit,
-                   entry.provenance.machine});
+        table.row({entry.key, entry.provenance.kind, std::to_string(entry.provenance.runs),
+                   entry.provenance.commit, entry.provenance.machine});
     printOut(table.text(""));
     return ExitOk;
 }

@@ -7,9 +7,11 @@
 #include "app/report/github.h"
 #include "app/report/markdown.h"
 #include "core/support/file.h"
+#include "dsl/suggest.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -120,7 +122,25 @@ Result<std::vector<batch::Gate>> loadGates(const GateOptions& options) {
         return failure(added.error());
     if (auto added = addConditions(options.failOn, out); !added)
         return failure(added.error());
+    if (!options.baseline.empty() && options.policy != "create" &&
+        std::none_of(out.begin(), out.end(), batch::comparesWithBaseline))
+        return failure("usage.gate", "no gate compares with the baseline", "--baseline",
+                       "give limits on what may change with --gate, such as "
+                       "`max_increase = 0`; or leave --baseline out");
     return out;
+}
+
+void noteUnknownModels(const std::vector<batch::Gate>& gates, const std::vector<std::string>& ids) {
+    std::vector<std::string> unknown;
+    for (const batch::Gate& gate : gates)
+        for (const std::string& model : gate.models)
+            if (std::find(ids.begin(), ids.end(), model) == ids.end() &&
+                std::find(unknown.begin(), unknown.end(), model) == unknown.end())
+                unknown.push_back(model);
+    if (!unknown.empty())
+        printNotes({fmt::format("gates ask about {}, which this run has no model of; it has {}",
+                                dsl::listed(unknown), dsl::listed(ids))},
+                   false);
 }
 
 Result<void> requireMeasured(const GateOptions& options) {
@@ -155,6 +175,11 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
     batch::judge({gates, policyOf(options.policy), baseline, again}, run);
     if (problem)
         return failure(*problem);
+    for (const ModelRun& model : missing.models)
+        if (const auto kinds = batch::kindsOf(options.baseline, model.id); !kinds.empty())
+            printNotes({fmt::format("{} is of {}; its baselines are of {}", model.id,
+                                    batch::kindOf(*model.report), fmt::join(kinds, "; of "))},
+                       false);
     if (options.policy == "create" && !options.baseline.empty())
         return batch::updateBaseline(options.baseline, missing, "");
     return {};

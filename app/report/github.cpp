@@ -45,6 +45,8 @@ const char* commandOf(Verdict verdict) {
 
 std::vector<Annotation> annotationsOf(const RunReport& run) {
     std::vector<Annotation> out;
+    for (const std::string& shard : missingShards(run))
+        out.push_back({"error", "", shard, "its folder is missing"});
     for (const ModelRun& model : run.models) {
         if (model.state != ModelRun::State::Done)
             out.push_back({"error", model.file,

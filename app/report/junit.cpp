@@ -96,17 +96,22 @@ std::string caseText(const std::string& suite, const Case& one) {
 std::string renderJUnit(const RunReport& run) {
     Counts all;
     std::string suites;
-    for (const ModelRun& model : run.models) {
+    const auto addSuite = [&](const std::string& name, const std::vector<Case>& members,
+                              double seconds) {
         Counts counts;
         std::string cases;
-        for (const Case& one : casesOf(run, model)) {
+        for (const Case& one : members) {
             counts.add(one);
             all.add(one);
-            cases += caseText(model.id, one);
+            cases += caseText(name, one);
         }
         suites += fmt::format("  <testsuite name=\"{}\" {} time=\"{:.3f}\">\n{}  </testsuite>\n",
-                              escaped(model.id), counts.text(), model.seconds, cases);
-    }
+                              escaped(name), counts.text(), seconds, cases);
+    };
+    for (const std::string& shard : missingShards(run))
+        addSuite(shard, {{"run", Case::Outcome::Broken, "its folder is missing", 0}}, 0);
+    for (const ModelRun& model : run.models)
+        addSuite(model.id, casesOf(run, model), model.seconds);
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"fuselage\" " +
            all.text() + ">\n" + suites + "</testsuites>\n";
 }

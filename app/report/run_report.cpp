@@ -69,6 +69,8 @@ std::string verdictLine(const RunReport& run) {
                                   counted(run.models.size(), "model"));
     if (differs > 0)
         out += fmt::format(", {} computed wrongly", differs);
+    for (const std::string& shard : missingShards(run))
+        out += ", " + shard + " is missing";
     if (!run.gates.empty())
         out += ", " + counted(run.gates.size(), "gate");
     for (GateRow::Verdict verdict : {GateRow::Verdict::Fail, GateRow::Verdict::Warn,
@@ -99,6 +101,15 @@ int exitCodeOf(const std::vector<std::string>& reasons) {
             if (reason.starts_with(std::string(kind) + ":"))
                 return code;
     return 0;
+}
+
+std::vector<std::string> missingShards(const RunReport& run) {
+    constexpr std::string_view kind = "partial:", what = "shard ";
+    std::vector<std::string> out;
+    for (const std::string& reason : run.reasons)
+        if (reason.starts_with(kind) && reason.substr(kind.size()).starts_with(what))
+            out.push_back(reason.substr(kind.size()));
+    return out;
 }
 
 bool isTimed(const std::string& reason) {

@@ -64,6 +64,9 @@ struct RunReport {
 /// "verify", "gate", "time", "expect", "limit", "device", "partial".
 int exitCodeOf(const std::vector<std::string>& reasons);
 
+/// "shard 2/4": parts of the run that were not there when it was joined.
+std::vector<std::string> missingShards(const RunReport& run);
+
 /// Depends on the machine: belongs to timings.
 bool isTimed(const std::string& reason);
 

@@ -255,13 +255,53 @@ TEST_F(CliBatch, KilledAtAnyMomentItLeavesWholeFiles) {
     }
 }
 
-TEST_F(CliBatch, TwoRunsOverOneFolderBothEndWell) {
-    std::vector<std::string> arguments{"batch", "models", "-o", "out"};
-    arguments.insert(arguments.end(), quickly.begin(), quickly.end());
-    Process one = start(arguments), two = start(arguments);
+TEST_F(CliBatch, ASecondRunIntoAFolderIsRefusedWhileTheFirstOneRuns) {
+    // With verification the second model takes a while.
+    Process one = start({"batch", "models", "-o", "out"});
+    ASSERT_TRUE(one.waitUntil([](const ProcessResult& soFar) {
+        return soFar.errors.find("lstm: done") != std::string::npos;
+    }));
+    one.signal(SIGSTOP);
+    const ProcessResult two = batch("out");
+    EXPECT_EQ(two.exitCode, ExitResource);
+    EXPECT_NE(two.errors.find("another run writes into this folder"), std::string::npos);
+    one.signal(SIGCONT);
     EXPECT_EQ(one.finish().exitCode, ExitOk);
-    EXPECT_EQ(two.finish().exitCode, ExitOk);
     expectSchema(read("out/results.json"), "results.schema.json");
+}
+
+TEST_F(CliBatch, ResultsNeverReplaceTheModelsThatAreRead) {
+    const std::string before = read("models/lstm.onnx");
+    expectRefused({"batch", "models", "-o", "."}, ExitUsage, {"would replace the models"});
+    EXPECT_EQ(read("models/lstm.onnx"), before);
+}
+
+TEST_F(CliBatch, AKilledRunLeavesNoReportsOfAnEarlierOne) {
+    ASSERT_EQ(batch("out").exitCode, ExitOk);
+    Process process = start({"batch", "models", "-o", "out"});
+    ASSERT_TRUE(process.waitUntil([](const ProcessResult& soFar) {
+        return soFar.errors.find("lstm: done") != std::string::npos;
+    }));
+    process.signal(SIGKILL);
+    process.finish();
+    for (const std::string& name : files())
+        EXPECT_EQ(name.find("results.json"), std::string::npos) << name;
+}
+
+TEST_F(CliBatch, BrokenRulesAreToldOnceAndInFull) {
+    folder.write("broken.fuse", "fuse 1;\nrule A { match { y = Relu(x -> Neg; } }\n");
+    expectRefused({"batch", "models", "-o", "out", "-p", "broken.fuse"}, ExitInput,
+                  {"broken.fuse:2:35", "add `)` here"});
+    EXPECT_EQ(read("out/results.json"), "");
+}
+
+TEST_F(CliBatch, AMissingShardIsSaidInEveryReport) {
+    ASSERT_EQ(batch("out1", {"--shard", "1/2"}).exitCode, ExitOk);
+    const ProcessResult merged = run({"merge", "out1", "-o", "all"});
+    EXPECT_EQ(merged.exitCode, ExitPartial);
+    for (const std::string& text :
+         {merged.output, read("all/report.md"), read("all/report.junit.xml")})
+        EXPECT_NE(text.find("shard 2/2"), std::string::npos) << text;
 }
 
 TEST_F(CliBatch, MistakesOnTheCommandLineRunNothing) {

@@ -101,8 +101,7 @@ private:
         m_row.now = text(*now);
         if (!inBounds(m_gate, now->value))
             return set(Verdict::Fail, "out of bounds");
-        const bool hash = now->kind == MetricValue::Kind::Hash;
-        if (!m_gate.maxIncrease && !m_gate.maxDecrease && !hash)
+        if (!comparesWithBaseline(m_gate))
             return;
         if (!m_baseline) {
             if (m_judging.policy == Policy::Fail)
@@ -115,7 +114,7 @@ private:
         m_row.base = text(*base);
         if (isMeasured(m_gate.metric))
             return decideMeasured(*base, *now);
-        if (hash) {
+        if (now->kind == MetricValue::Kind::Hash) {
             if (base->value != now->value)
                 set(Verdict::Fail, changedKernels(m_baseline->report, *m_model.report));
             return;

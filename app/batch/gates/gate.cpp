@@ -190,6 +190,10 @@ Result<std::vector<Gate>> parsed(const std::string& text, const std::string& fil
 
 } // namespace
 
+bool comparesWithBaseline(const Gate& gate) {
+    return gate.maxIncrease || gate.maxDecrease || isHash(gate.metric);
+}
+
 Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file) {
     const Place place{file};
     return parsed(text, file, [&](const toml::table& root) -> Result<std::vector<Gate>> {

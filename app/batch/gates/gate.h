@@ -31,6 +31,9 @@ struct Gate {
     std::vector<std::string> models; ///< ids; empty: all
 };
 
+/// Otherwise it limits a number of the run alone.
+bool comparesWithBaseline(const Gate& gate);
+
 /// The table [gate] of a TOML text, in the order of their lines. Errors: "usage.gate" with file and
 /// line: unknown keys and metrics, a gate without a limit, a hash with one.
 Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file);
