@@ -173,8 +173,10 @@ Action addBench(CLI::App& app) {
     app.add_option("--report", options->reports,
                    "write the report; format by ending: " + endings() +
                        "; -.json is standard output");
-    app.add_flag("--redact", options->redact,
-                 "names of nodes and values become hashes; values of weights are left out");
+    app.add_flag(
+        "--redact", options->redact,
+        "names of nodes and values become hashes, values of weights are left out; names of open "
+        "dimensions stay");
     app.add_option("--save-fused", options->saveFused, "write the fused model");
     app.add_option("--fail-on", options->failOn,
                    "exit code 1 where a condition on a metric holds, e.g. 'slower_matches > 0', "

@@ -80,6 +80,8 @@ public:
                 for (const std::string& source : *sources)
                     name(source);
         words(report);
+        for (const NearMissReport& miss : report.nearMisses)
+            ends(miss.anchor), ends(miss.node);
     }
 
     void walk(json& value) const {
@@ -99,6 +101,8 @@ public:
                     attributes(item);
                 else if (reason && key != "code")
                     sentences(item);
+                else if (key == "type" && item.is_string())
+                    item = withoutNamedDims(item.get<std::string>());
                 else if (!fixed.contains(key))
                     walk(item);
         }
@@ -108,6 +112,13 @@ private:
     void name(const std::string& name) {
         if (!name.empty())
             m_names.try_emplace(name, hashedName(name));
+    }
+
+    /// "loop/body/NAME": what is said of a node in a body calls it by its own name.
+    void ends(const std::string& path) {
+        for (size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1))
+            if (const std::string end = path.substr(at + 1); !m_words.contains(end))
+                name(end);
     }
 
     /// What is not the model's, though it may read like a name of it.
@@ -216,7 +227,7 @@ private:
             return *name;
         if (const size_t colon = value.find(": "); colon != std::string::npos)
             if (const std::string* name = find(value.substr(0, colon)))
-                return *name + value.substr(colon);
+                return *name + withoutNamedDims(value.substr(colon));
         std::string out;
         size_t at = 0;
         for (size_t open = 0; (open = value.find('`', at)) != std::string::npos;) {
@@ -232,14 +243,16 @@ private:
         return out + outside(value.substr(at));
     }
 
-    /// Words outside of backticks.
-    std::string outside(const std::string& value) const {
+    /// "float[NAME_dim0,2]": shape inference calls what it cannot tell after the value.
+    std::string withoutNamedDims(const std::string& type) const {
+        constexpr std::string_view marks = "[],*+-() ", middle = "_dim";
         std::string out, word;
-        for (char c : value + ' ')
-            if (c == ' ' || c == ',' || c == ';' || c == '"' || c == '(' || c == ')') {
+        for (const char c : type + ' ')
+            if (marks.find(c) != std::string_view::npos) {
+                const size_t at = word.rfind(middle);
                 const std::string* name =
-                    word.size() > 2 && !m_words.contains(word) ? find(word) : nullptr;
-                out += (name ? *name : derived(word)) + c;
+                    at == std::string::npos ? nullptr : find(word.substr(0, at));
+                out += (name ? *name + word.substr(at) : word) + c;
                 word.clear();
             } else {
                 word += c;
@@ -248,10 +261,30 @@ private:
         return out;
     }
 
+    /// Words outside of backticks. Short ones are names only where they are given a value.
+    std::string outside(const std::string& value) const {
+        std::string out, word;
+        const std::string all = value + ' ';
+        for (size_t i = 0; i < all.size(); ++i) {
+            const char c = all[i];
+            if (c == ' ' || c == ',' || c == ';' || c == '"' || c == '(' || c == ')') {
+                const bool isGiven = all.compare(i, 3, " = ") == 0;
+                const std::string* name =
+                    (word.size() > 2 || isGiven) && !m_words.contains(word) ? find(word) : nullptr;
+                out += (name ? *name : derived(word)) + c;
+                word.clear();
+            } else {
+                word += c;
+            }
+        }
+        out.pop_back();
+        return out;
+    }
+
     /// Words of rules, operators and programs, which may read like a node's name.
-    inline static const std::set<std::string> fixed{
-        "rule",  "op",   "file", "program", "tactic",       "kind",  "phase",
-        "dtype", "type", "code", "dims",    "alternatives", "schema"};
+    inline static const std::set<std::string> fixed{"rule",   "op",   "file",         "program",
+                                                    "tactic", "kind", "phase",        "dtype",
+                                                    "code",   "dims", "alternatives", "schema"};
 
     std::unordered_map<std::string, std::string> m_names;
     std::set<std::string> m_words;

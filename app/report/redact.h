@@ -10,7 +10,7 @@ namespace fuselage::app {
 
 /// Parts of a name between slashes are hashed one by one, so that the hierarchy is kept. Attributes
 /// keep whole numbers only, reasons no number. The file's name, without its folders, and names of
-/// symbolic dimensions stay.
+/// symbolic dimensions stay, but for those that are made of a value's name.
 Result<Report> redacted(const Report& report);
 
 } // namespace fuselage::app

@@ -207,6 +207,33 @@ TEST_F(CliRedact, NoFileOfABatchHoldsThemNorDoesItsLog) {
     EXPECT_NE(ran.output.find("failed broken"), std::string::npos) << ran.output;
 }
 
+TEST_F(CliRedact, NorDoesAReportOfBodiesAndOfSizesThatDependOnData) {
+    fs::create_directory(folder.file("branches"));
+    writeText(R"(<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2,3] canary_x, bool q) => (float[2,3] canary_y, int64[2,canary_places_dim1] z) {
+            canary_y = If (q) <
+                then_branch = canary_one () => (float[2,3] canary_t) {
+                    canary_e = Exp(canary_x)
+                    canary_t = Cos(canary_e)
+                },
+                else_branch = canary_two () => (float[2,3] canary_u) {
+                    canary_n = Neg(canary_x)
+                    canary_u = Sigmoid(canary_n)
+                }>
+            canary_places = NonZero(canary_x)
+            z = Neg(canary_places)
+        })");
+    fs::rename(folder.file("m.onnx"), folder.file("branches/m.onnx"));
+    const ProcessResult ran = run({"batch", "branches", "-o", "hidden", "--redact"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output << ran.errors;
+    folder.write("hidden.log", ran.output + ran.errors);
+    for (const std::string& place : found("hidden"))
+        ADD_FAILURE() << place;
+    const std::string junit = readAll(folder.file("hidden/report.junit.xml"));
+    EXPECT_NE(junit.find("against unfused, with "), std::string::npos) << "the other branch ran";
+    EXPECT_EQ(junit.find("with q = "), std::string::npos) << junit;
+}
+
 TEST_F(CliRedact, FilesThatHoldTheModelAreRefused) {
     for (const char* option : {"--save-fused", "--dump-kernels"})
         expectRefused({"bench", "canary_folder/plain.onnx", "--redact", option, "x"}, ExitUsage,
