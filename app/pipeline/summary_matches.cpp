@@ -113,8 +113,17 @@ void addMatches(const Trace& trace, Report& report) {
         }
         to.matches.push_back(std::move(match));
     };
+    // A graph's nodes are listed with those inside of its bodies: each counts where it runs.
+    const auto bodyOf = [&](const GraphNodeReport& node) {
+        std::string_view longest;
+        for (const BodyReport& body : report.after.bodies)
+            if (node.name.starts_with(body.path) && body.path.size() > longest.size())
+                longest = body.path;
+        return longest;
+    };
     for (const GraphNodeReport& node : report.after.graph.nodes)
-        addMatch(node, "", report);
+        if (bodyOf(node).empty())
+            addMatch(node, "", report);
     costMatches(report);
     for (const BodyReport& body : report.after.bodies) {
         Report inside; // of this body alone
@@ -126,7 +135,8 @@ void addMatches(const Trace& trace, Report& report) {
                 inside.before.kernels = before.kernels;
             }
         for (const GraphNodeReport& node : body.graph.nodes)
-            addMatch(node, body.path, inside);
+            if (bodyOf(node) == body.path)
+                addMatch(node, body.path, inside);
         costMatches(inside);
         std::move(inside.matches.begin(), inside.matches.end(), std::back_inserter(report.matches));
     }

@@ -3,6 +3,8 @@
 // what `run --verify` says of those that it did not see.
 #include "tests/cli/cli.h"
 
+#include <sstream>
+
 using namespace fuselage::cli_test;
 
 namespace {
@@ -113,4 +115,16 @@ TEST_F(CliBodies, ANumberForAnInputChoosesTheBranch) {
         expectHas(run(set).errors, "the model has no input `pace`");
     }
     expectHas(run({"run", "m.onnx", "--set", "rate"}).errors, "is not NAME=NUMBER");
+}
+
+TEST_F(CliBodies, AMatchInABodyIsListedOnceWithItsOwnFigures) {
+    writeFlagged();
+    outputOf({"bench", "m.onnx", "--dim", "N=2", "--no-measure", "--no-verify", "--report",
+              "m.matches.csv"});
+    std::istringstream rows(readAll(folder.file("m.matches.csv")));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(rows, line);)
+        lines.push_back(line);
+    ASSERT_EQ(lines.size(), 2U) << rows.str();
+    EXPECT_NE(lines[1].find(",3,1,"), std::string::npos) << "launches: " << lines[1];
 }

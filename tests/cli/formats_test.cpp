@@ -138,7 +138,7 @@ TEST_F(CliFormats, GithubGetsAnnotationsAndASummary) {
     const std::string summary = read("summary.md");
     EXPECT_EQ(summary.rfind("another step\n", 0), 0U);
     EXPECT_NE(summary.find("lstm"), std::string::npos) << summary;
-    EXPECT_EQ(batch("out", {"--gate", "gates.toml"}).output.find("::error"), std::string::npos);
+    EXPECT_EQ(batch("out", {"--gate", "gates.toml"}).output.find("\n::error"), std::string::npos);
 }
 
 TEST_F(CliFormats, RedactedReportsHoldNoNameOfTheModel) {
