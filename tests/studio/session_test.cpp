@@ -60,6 +60,34 @@ private Q_SLOTS:
         QCOMPARE(loaded, idle);
     }
 
+    void optionsOfAnExampleEndWithItsModel() {
+        Session session;
+        session.open(m_model);
+        QVERIFY(settled(session));
+        const QString example = m_folder.filePath("example.onnx");
+        QVERIFY(QFile::copy(m_model, example));
+        SessionOptions lent = session.options();
+        lent.device = "h200";
+        lent.rules.builtin = false;
+        session.openLent(example, lent);
+        QVERIFY(settled(session));
+        QVERIFY(session.areOptionsLent());
+        QCOMPARE(session.options().device, QString("h200"));
+        QCOMPARE(session.optionsToKeep().device, QString("cpu"));
+        session.open(m_model);
+        QVERIFY(settled(session));
+        QVERIFY(!session.areOptionsLent());
+        QCOMPARE(session.options().device, QString("cpu"));
+        QVERIFY(session.options().rules.builtin);
+        QVERIFY(!session.report()->matches.empty());
+        session.openLent(example, lent);
+        QVERIFY(settled(session));
+        session.takeBackOptions();
+        QVERIFY(settled(session));
+        QCOMPARE(session.modelPath(), example);
+        QCOMPARE(session.options().device, QString("cpu"));
+    }
+
     void sizesThatWereTakenAreANoteAndNoProblem() {
         Session session;
         session.open(m_model);

@@ -81,6 +81,10 @@ Session::Session(QObject* parent) : QObject(parent) {
 
 void Session::open(const QString& path) {
     m_pause.stop();
+    if (m_usual && path != m_lentTo) {
+        m_options = *std::exchange(m_usual, std::nullopt);
+        Q_EMIT lentChanged(false);
+    }
     SessionOptions options = m_options;
     const bool another = path != m_path;
     const bool first = another || !m_snapshot; // else what was known of it stays in view
@@ -253,6 +257,31 @@ void Session::setOptions(const SessionOptions& options) {
         return reload();
     setStale(true);
     otherModel ? reload() : analyse();
+}
+
+void Session::openLent(const QString& path, const SessionOptions& options) {
+    if (!m_usual)
+        m_usual = m_options;
+    m_lentTo = path;
+    m_options = options;
+    Q_EMIT lentChanged(true);
+    open(path);
+}
+
+void Session::takeBackOptions() {
+    if (!m_usual)
+        return;
+    const SessionOptions usual = optionsToKeep();
+    m_usual.reset();
+    Q_EMIT lentChanged(false);
+    setOptions(usual);
+}
+
+SessionOptions Session::optionsToKeep() const {
+    SessionOptions out = m_usual.value_or(m_options);
+    out.fuse.dims = m_options.fuse.dims; // the model's
+    out.fuse.disabled = m_options.fuse.disabled;
+    return out;
 }
 
 void Session::setUnsaved(const QString& file, const std::optional<QString>& text) {

@@ -68,6 +68,17 @@ public:
 
     void setOptions(const SessionOptions& options);
 
+    /// Opens a model with options of its own: the next one has those from before again.
+    void openLent(const QString& path, const SessionOptions& options);
+
+    /// The options from before openLent() for this model too.
+    void takeBackOptions();
+
+    bool areOptionsLent() const { return m_usual.has_value(); }
+
+    /// What the next start of the program begins with.
+    SessionOptions optionsToKeep() const;
+
     /// The editor's text of a rule file; matched after a pause in typing. Null text: as on disk.
     void setUnsaved(const QString& file, const std::optional<QString>& text);
 
@@ -150,6 +161,7 @@ public:
 
 Q_SIGNALS:
     void modelOpened(const QString& path); ///< loaded; the analysis follows
+    void lentChanged(bool areLent);        ///< areOptionsLent()
     /// `previous` is of the same model, or null.
     void snapshotChanged(const SnapshotPtr& now, const SnapshotPtr& previous);
     /// report() is another one, or holds other figures.
@@ -184,6 +196,8 @@ private:
     QFileSystemWatcher m_watcher;
     QString m_path;
     SessionOptions m_options;
+    std::optional<SessionOptions> m_usual; ///< while m_options are those of m_lentTo
+    QString m_lentTo;
     std::shared_ptr<const app::LoadedModel> m_model;
     std::shared_ptr<app::AnalysisCache> m_known; ///< of m_model
     SnapshotPtr m_snapshot;

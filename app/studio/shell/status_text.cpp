@@ -45,12 +45,17 @@ QString statusText(const app::Report& report, bool stale, bool measurementStale,
                    const Colours& colours) {
     const app::SideReport& before = report.before;
     const app::SideReport& after = report.after;
+    // Of this machine goes without saying.
+    const QString profile = QString::fromStdString(report.machine.profile);
+    const QString predicted = profile == QStringLiteral("cpu")
+                                  ? QObject::tr(" predicted")
+                                  : QObject::tr(" predicted for %1").arg(profile);
     QStringList parts;
     parts << change(QObject::tr("launches"), std::to_string(before.launches),
                     std::to_string(after.launches));
     parts << change(QObject::tr("DRAM"), app::bytesText(before.traffic.dram),
                     app::bytesText(after.traffic.dram)) +
-                 QObject::tr(" predicted");
+                 predicted;
     if (before.measured && after.measured)
         parts << change(QObject::tr("time"), app::secondsText(before.measured->median),
                         app::secondsText(after.measured->median)) +
@@ -58,7 +63,7 @@ QString statusText(const app::Report& report, bool stale, bool measurementStale,
     else
         parts << change(QObject::tr("time"), app::secondsText(before.predictedSeconds),
                         app::secondsText(after.predictedSeconds)) +
-                     QObject::tr(" predicted");
+                     predicted;
     if (report.hasSpeedUp())
         parts << comparisonText(*report.ratio, colours);
     if (!report.agreement.empty())

@@ -40,7 +40,7 @@ std::vector<MatchKey> matchKeys(const QVariantList& variants) {
 } // namespace
 
 void saveOpen(QSettings& settings, const Workbench& workbench, CanvasPair& canvases) {
-    const SessionOptions& options = workbench.session.options();
+    const SessionOptions options = workbench.session.optionsToKeep();
     const MeasureSettings& measuring = workbench.measurements.settings();
     settings.setValue("open/model",
                       workbench.session.modelPath().isEmpty()

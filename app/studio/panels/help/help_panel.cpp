@@ -76,7 +76,9 @@ HelpPanel::HelpPanel(Workbench& workbench, QWidget* parent)
     });
     connect(m_text, &QTextBrowser::anchorClicked, this, &HelpPanel::follow);
     connect(m_open, &QPushButton::clicked, this, &HelpPanel::openExample);
-    connect(m_back, &QPushButton::clicked, this, &HelpPanel::giveBack);
+    connect(m_back, &QPushButton::clicked, this, [this] { m_workbench.session.takeBackOptions(); });
+    connect(&m_workbench.session, &Session::lentChanged, m_back, &QWidget::setVisible);
+    connect(&m_workbench.session, &Session::lentChanged, m_words, &QWidget::setVisible);
     fillList();
 }
 
@@ -174,12 +176,11 @@ void HelpPanel::openExample() {
     });
 }
 
-/// With the options of the example's commands; those from before come back by a button.
+/// With the options of the example's commands; those from before come back by a button, or with the
+/// next model.
 void HelpPanel::take(const HelpPage& page, const QString& rule) {
     Session& session = m_workbench.session;
-    if (!m_usual)
-        m_usual = session.options();
-    SessionOptions options = *m_usual;
+    SessionOptions options = session.optionsToKeep();
     options.rules.builtin = page.builtin;
     options.rules.paths.clear();
     if (!rule.isEmpty())
@@ -188,8 +189,7 @@ void HelpPanel::take(const HelpPage& page, const QString& rule) {
         options.device = page.device;
     options.fuse.decide = page.byCost ? Decide::Cost : Decide::Rules;
     options.fuse.dims.clear();
-    session.setOptions(options);
-    session.open(sampleFile(page.network));
+    session.openLent(sampleFile(page.network), options);
     if (!rule.isEmpty())
         Q_EMIT session.placeWanted(rule, 0);
     QStringList said;
@@ -201,18 +201,6 @@ void HelpPanel::take(const HelpPage& page, const QString& rule) {
     if (!page.byCost)
         said << tr("every legal match is taken");
     m_words->setText(tr("%1: %2").arg(page.network, said.join(QStringLiteral(", "))));
-    m_back->show();
-}
-
-void HelpPanel::giveBack() {
-    if (!m_usual)
-        return;
-    SessionOptions options = *m_usual;
-    options.fuse.dims = m_workbench.session.options().fuse.dims; // the model's
-    m_usual.reset();
-    m_workbench.session.setOptions(options);
-    m_back->hide();
-    m_words->hide();
 }
 
 QWidget* makeHelpPanel(Workbench& workbench, QWidget* parent) {

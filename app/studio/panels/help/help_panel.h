@@ -40,7 +40,6 @@ private:
     void fillList();
     void openExample();
     void take(const HelpPage& page, const QString& rule);
-    void giveBack();
     void follow(const QUrl& link);
     bool scrollTo(const QString& slug);
 
@@ -52,7 +51,6 @@ private:
     QLabel* m_words; ///< what the example changed in the options
     JobLane m_lane;
     int m_page = -1;
-    std::optional<SessionOptions> m_usual; ///< options before an example
 };
 
 QWidget* makeHelpPanel(Workbench& workbench, QWidget* parent);
