@@ -236,6 +236,32 @@ private Q_SLOTS:
         QVERIFY(qFuzzyCompare(ranked[0].gain, 1e-6));
     }
 
+    void completeMatchesThatWereNotAppliedAreMissesToo() {
+        app::Report report;
+        auto refused = [&](const char* rule, std::vector<std::string> nodes) {
+            app::StepReport& step = report.steps.emplace_back();
+            step.kind = app::StepReport::Kind::Refused;
+            step.rule = rule;
+            step.nodes = std::move(nodes);
+            step.reason.message = "no";
+        };
+        refused("Taken", {"a", "b"});
+        refused("Open", {"c", "d"});
+        for (const char* node : {"a", "b", "c", "d"})
+            report.before.kernels.push_back(kernel("", 1e-3, node));
+        report.matches.emplace_back().nodes = {"b"};
+        const std::vector<NearMissRow> rows = nearMissRows(report);
+        QCOMPARE(rows.size(), size_t(2));
+        QCOMPARE(rows[0].miss.rule, std::string("Open"));
+        QVERIFY(qFuzzyCompare(rows[0].gain, 1e-3));
+        QCOMPARE(rows[1].gain, 0.0);
+        QCOMPARE(rows[1].nodes, (QStringList{"a", "b"}));
+        QVERIFY(!rows[0].first);
+        std::unique_ptr<NearMissTable> table(makeNearMissTable(nullptr));
+        table->setRows(rows);
+        QCOMPARE(table->index(0, 0).data().toString(), QString("complete"));
+    }
+
     void kernelsOfFusionsThatLoseSayWhichAndAreFound() {
         app::Report report;
         app::MatchReport loses;

@@ -30,10 +30,12 @@ std::string withoutNames(const std::string& message) {
 
 /// Of one row, each once.
 struct Places {
-    std::unordered_set<std::string_view> ends, known;
-    std::vector<std::string_view> concerned; ///< in the order of the report
+    std::unordered_set<std::string> ends, known;
+    std::vector<std::string> concerned; ///< in the order of the report
 
-    void add(std::string_view node) {
+    bool isNewEnd(const std::string& node) { return ends.insert(node).second; }
+
+    void add(const std::string& node) {
         if (known.insert(node).second)
             concerned.push_back(node);
     }
@@ -48,10 +50,30 @@ std::unordered_map<std::string_view, double> unfusedSeconds(const app::Report& r
     return out;
 }
 
-double gainAtMost(const std::vector<std::string_view>& place,
+app::NearMissReport missOf(const app::StepReport& step) {
+    app::NearMissReport out;
+    out.rule = step.rule;
+    out.file = step.file;
+    out.line = step.line;
+    out.anchor = out.node = step.nodes.back();
+    out.step = out.steps = static_cast<uint32_t>(step.nodes.size());
+    out.reason = step.reason;
+    out.bound = step.nodes;
+    return out;
+}
+
+/// Nodes that applied matches have: others can gain nothing there.
+std::unordered_set<std::string_view> takenNodes(const app::Report& report) {
+    std::unordered_set<std::string_view> out;
+    for (const app::MatchReport& match : report.matches)
+        out.insert(match.nodes.begin(), match.nodes.end());
+    return out;
+}
+
+double gainAtMost(const std::vector<std::string>& place,
                   const std::unordered_map<std::string_view, double>& seconds) {
     double sum = 0, dearest = 0;
-    for (std::string_view node : place)
+    for (const std::string& node : place)
         if (auto found = seconds.find(node); found != seconds.end()) {
             sum += found->second;
             dearest = std::max(dearest, found->second);
@@ -65,14 +87,22 @@ double nearness(const app::NearMissReport& miss) {
     return miss.steps ? double(miss.step) / miss.steps : 0;
 }
 
+std::vector<app::NearMissReport> refusedMatches(const app::Report& report) {
+    std::vector<app::NearMissReport> out;
+    for (const app::StepReport& step : report.steps)
+        if (step.kind == app::StepReport::Kind::Refused && !step.nodes.empty())
+            out.push_back(missOf(step));
+    return out;
+}
+
 std::vector<NearMissRow> nearMissRows(const app::Report& report) {
     using Key = std::tuple<std::string, std::string, std::string>;
     std::map<Key, size_t> known;
     const auto seconds = unfusedSeconds(report);
+    const auto taken = takenNodes(report);
     std::vector<NearMissRow> out;
     std::vector<Places> places;
-    for (size_t at = 0; at < report.nearMisses.size(); ++at) {
-        const app::NearMissReport& miss = report.nearMisses[at];
+    const auto add = [&](const app::NearMissReport& miss, std::optional<size_t> at) {
         auto [entry, isNew] = known.try_emplace(
             {miss.rule, miss.reason.code, withoutNames(miss.reason.message)}, out.size());
         if (isNew) {
@@ -82,23 +112,30 @@ std::vector<NearMissRow> nearMissRows(const app::Report& report) {
         NearMissRow& row = out[entry->second];
         ++row.count;
         Places& seen = places[entry->second];
-        for (const std::string* node : {&miss.anchor, &miss.node})
-            if (seen.ends.insert(*node).second)
-                row.nodes << words(*node);
-        std::vector<std::string_view> place(miss.bound.begin(), miss.bound.end());
-        place.push_back(miss.anchor);
-        place.push_back(miss.node);
+        std::vector<std::string> ends{miss.anchor, miss.node};
+        if (!at)
+            ends = miss.bound;
+        for (const std::string& node : ends)
+            if (seen.isNewEnd(node))
+                row.nodes << words(node);
+        std::vector<std::string> place = miss.bound;
+        place.insert(place.end(), {miss.anchor, miss.node});
         std::sort(place.begin(), place.end());
         place.erase(std::unique(place.begin(), place.end()), place.end());
-        const bool isNewPlace = std::none_of(place.begin(), place.end(),
-                                             [&](auto node) { return seen.known.contains(node); });
-        if (isNewPlace)
+        const auto isKnown = [&](const std::string& node) { return seen.known.contains(node); };
+        const auto isTaken = [&](const std::string& node) { return taken.contains(node); };
+        if (std::none_of(place.begin(), place.end(), isKnown) &&
+            (at || std::none_of(place.begin(), place.end(), isTaken)))
             row.gain += gainAtMost(place, seconds);
-        for (std::string_view node : place)
+        for (const std::string& node : place)
             seen.add(node);
-    }
+    };
+    for (size_t at = 0; at < report.nearMisses.size(); ++at)
+        add(report.nearMisses[at], at);
+    for (const app::NearMissReport& refused : refusedMatches(report))
+        add(refused, {});
     for (size_t i = 0; i < out.size(); ++i)
-        for (std::string_view node : places[i].concerned)
+        for (const std::string& node : places[i].concerned)
             if (auto found = seconds.find(node); found != seconds.end())
                 out[i].seconds += found->second;
     std::stable_sort(out.begin(), out.end(), [](const NearMissRow& a, const NearMissRow& b) {
@@ -114,7 +151,10 @@ NearMissTable* makeNearMissTable(QObject* parent) {
     using Row = const NearMissRow&;
     std::vector<Column<NearMissRow>> columns = {
         {"matched", "nodes of the pattern that matched", Qt::AlignRight,
-         [](Row row) { return QObject::tr("%1 of %2").arg(row.miss.step).arg(row.miss.steps); },
+         [](Row row) {
+             return row.first ? QObject::tr("%1 of %2").arg(row.miss.step).arg(row.miss.steps)
+                              : QObject::tr("complete");
+         },
          [](Row row) { return QVariant(nearness(row.miss)); }},
         {"times", "how often the same rule ended for the same reason", Qt::AlignRight,
          [](Row row) { return QString::number(row.count); },
@@ -133,7 +173,7 @@ NearMissTable* makeNearMissTable(QObject* parent) {
         {"time", "of the nodes concerned, unfused: what a match could be about", Qt::AlignRight,
          [](Row row) { return words(app::secondsText(row.seconds)); },
          [](Row row) { return QVariant(row.seconds); }},
-        {"rule", "that nearly matched", Qt::AlignLeft,
+        {"rule", "that nearly matched, or matched and was not applied", Qt::AlignLeft,
          [](Row row) { return words(row.miss.rule); }},
         {"why", "with the values on both sides", Qt::AlignLeft,
          [](Row row) { return words(row.miss.reason.message); }},

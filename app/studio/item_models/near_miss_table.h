@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matches that failed at one step: where, why, what might change it, and what the nodes concerned
-// cost. Misses for one reason are one row.
+// Matches that failed at one step, and those that were complete and not applied: where, why, what
+// might change it, and what the nodes concerned cost. Misses for one reason are one row.
 #pragma once
 
 #include "app/pipeline/report.h"
@@ -18,7 +18,7 @@ struct NearMissRow {
     /// Seconds that matches could save at most: one kernel takes as long as the dearest of its
     /// nodes, so of each place the others' times; places that share a node count once.
     double gain = 0;
-    size_t first = 0;                 ///< place of `miss` in the report
+    std::optional<size_t> first = {}; ///< place of `miss` in the report; none: it was complete
     std::optional<double> tried = {}; ///< seconds that the change gains, found by making it
 };
 
@@ -32,6 +32,10 @@ constexpr int whyColumn = 5;
 /// Of a rule, reason and code one row, those that could gain most first; of equal ones what
 /// concerns dear nodes and had nearly matched.
 std::vector<NearMissRow> nearMissRows(const app::Report& report);
+
+/// Complete matches that were refused, lost their nodes to another one or are switched off: all of
+/// their nodes matched, and `bound` has them.
+std::vector<app::NearMissReport> refusedMatches(const app::Report& report);
 
 /// Share of the pattern's nodes that matched, 0 to 1.
 double nearness(const app::NearMissReport& miss);

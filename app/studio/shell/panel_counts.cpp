@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/shell/panel_counts.h"
 
+#include "app/studio/item_models/near_miss_table.h"
 #include "app/studio/shell/panel_table.h"
 
 #include <QCoreApplication>
@@ -34,7 +35,8 @@ void keepPanelCounts(Workbench& workbench, QMainWindow& window) {
         const app::Report* report = session.sketch() ? nullptr : session.report();
         showCount(workbench, window, "matches", report ? report->matches.size() : 0);
         showCount(workbench, window, "kernels", report ? report->after.kernels.size() : 0);
-        showCount(workbench, window, "why_not", report ? report->nearMisses.size() : 0);
+        showCount(workbench, window, "why_not",
+                  report ? report->nearMisses.size() + refusedMatches(*report).size() : 0);
     };
     QObject::connect(&workbench.session, &Session::problemsChanged, &window, problems);
     QObject::connect(&workbench.session, &Session::reportChanged, &window, reported);

@@ -209,20 +209,30 @@ QString kernelHtml(const KernelReport& kernel) {
 }
 
 QString missHtml(const app::NearMissReport& miss) {
+    const QString rule = link("rule:" + words(miss.rule), escaped(miss.rule)),
+                  code = escaped(miss.reason.code), message = escaped(miss.reason.message);
     QString out =
-        QObject::tr("<p>%1: %2 of %3 nodes match, then at %4:<br>%5 %6")
-            .arg(link("rule:" + words(miss.rule), escaped(miss.rule)))
-            .arg(miss.step)
-            .arg(miss.steps)
-            .arg(nodeLink(miss.node), escaped(miss.reason.code), escaped(miss.reason.message));
+        nearness(miss) == 1
+            ? QObject::tr("<p>%1: complete, not applied:<br>%2 %3").arg(rule, code, message)
+            : QObject::tr("<p>%1: %2 of %3 nodes match, then at %4:<br>%5 %6")
+                  .arg(rule)
+                  .arg(miss.step)
+                  .arg(miss.steps)
+                  .arg(nodeLink(miss.node), code, message);
     if (!miss.reason.flip.empty())
         out += QObject::tr("<br>it might match, not tried: %1").arg(escaped(miss.reason.flip));
     return out + "</p>";
 }
 
-/// Near misses that began or ended at one of the nodes, nearest first.
+/// Complete matches of one of the nodes that were not applied, and near misses that began or ended
+/// there, nearest first.
 QString missesHtml(const app::Report& report, const QStringList& nodes) {
     std::vector<const app::NearMissReport*> found;
+    const std::vector<app::NearMissReport> refused = refusedMatches(report);
+    for (const app::NearMissReport& match : refused)
+        if (std::any_of(match.bound.begin(), match.bound.end(),
+                        [&](const std::string& node) { return nodes.contains(words(node)); }))
+            found.push_back(&match);
     for (const app::NearMissReport& miss : report.nearMisses)
         if (nodes.contains(words(miss.anchor)) || nodes.contains(words(miss.node)))
             found.push_back(&miss);

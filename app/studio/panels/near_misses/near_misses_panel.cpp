@@ -17,7 +17,8 @@ const QString nearMissOwner = QStringLiteral("near miss");
 std::vector<NearMissRow> rowsWith(const app::Report& report, const ChangeTrial& trial) {
     std::vector<NearMissRow> rows = nearMissRows(report);
     for (NearMissRow& row : rows)
-        if (const TriedChange* tried = trial.tried(row.first); tried && tried->outcome)
+        if (const TriedChange* tried = row.first ? trial.tried(*row.first) : nullptr;
+            tried && tried->outcome)
             row.tried = tried->outcome->helps() ? tried->outcome->us * 1e-6 : 0;
     return rows;
 }
@@ -44,7 +45,7 @@ QWidget* makeNearMissesPanel(Workbench& workbench, QWidget* parent) {
         bar->choose(std::nullopt);
     });
     QObject::connect(panel, &TablePanel::chosen, panel, [table, bar, &workbench](int row) {
-        bar->choose(row >= 0 ? std::optional(table->row(row).first) : std::nullopt);
+        bar->choose(row >= 0 ? table->row(row).first : std::nullopt);
         const app::Report* report = workbench.session.report();
         workbench.marks.set(nearMissOwner, row >= 0 && report
                                                ? marksOf(table->row(row).miss, report->before.graph)
