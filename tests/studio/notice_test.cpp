@@ -6,8 +6,10 @@
 #include "core/graph/text.h"
 #include "tests/studio/sample.h"
 
+#include <QComboBox>
 #include <QDir>
 #include <QDockWidget>
+#include <QLineEdit>
 #include <QPushButton>
 
 using namespace fuselage;
@@ -188,6 +190,36 @@ private Q_SLOTS:
         QCOMPARE(open[1].axes, (QStringList{"x.0", "m.0"}));
         QCOMPARE(usualSizes(open[1]).first(), 1);
         QCOMPARE(usualSizes(open[0]).first(), 224);
+    }
+
+    void theNumberThatIsTypedIsTheSize() {
+        OpenDimension height;
+        height.name = "H";
+        height.axes = QStringList{"x.2"};
+        DimensionsDialog dialog({height}, "m.onnx", nullptr);
+        dialog.show();
+        auto* size = dialog.findChild<QComboBox*>();
+        QVERIFY(size);
+        QTest::keyClicks(size->lineEdit(), "32"); // 320 is among the usual ones
+        QTest::keyClick(size->lineEdit(), Qt::Key_Tab);
+        QCOMPARE(dialog.values(), (DimensionValues{{"H", 32}}));
+    }
+
+    void aFileThatCannotBeOpenedIsSaidThoughAnotherErrorStands() {
+        QSettings settings(m_folder.filePath("g.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.canvases().setDot({}, false); // no worker, no word about it
+        window.show();
+        window.openFiles({m_model});
+        QVERIFY(settled(window.session()));
+        Problem problem;
+        problem.code = "measure.failed";
+        problem.message = "no kernel";
+        window.session().addProblem(problem);
+        QVERIFY(window.notice().text().contains("no kernel"));
+        window.openFiles({writeText(m_folder, "text.onnx", "no model")});
+        QVERIFY(settled(window.session()));
+        QVERIFY2(window.notice().text().contains("text.onnx"), qPrintable(window.notice().text()));
     }
 
     void aNoticeThatWasPutAwayComesBackOnlyWhenItHappensAgain() {

@@ -47,10 +47,11 @@ bool isFaster(const MatchReport& match) {
 QString judgedText(const MatchReport& match) {
     if (!match.measuredRatio)
         return match.unjudged.empty() ? QString() : QObject::tr("not judged");
-    const QString word = match.slower()    ? QObject::tr("slower")
-                         : isFaster(match) ? QObject::tr("faster")
-                                           : QObject::tr("same");
-    return QStringLiteral("%1 %2x").arg(word).arg(match.measuredRatio->ratio, 0, 'f', 2);
+    const double ratio = match.measuredRatio->ratio;
+    if (match.slower())
+        return QObject::tr("slower %1x").arg(ratio, 0, 'f', 2);
+    return isFaster(match) ? QObject::tr("faster %1x").arg(1 / ratio, 0, 'f', 2)
+                           : QObject::tr("no difference");
 }
 
 bool savesNothing(const MatchReport& match) {

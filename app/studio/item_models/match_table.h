@@ -9,7 +9,8 @@ namespace fuselage::studio {
 
 using MatchTable = RowTable<app::MatchReport>;
 
-/// "slower 17.42x", "faster 0.61x", "same 1.00x"; empty before a measurement.
+/// "slower 17.42x", "faster 1.64x", "no difference" where the interval of the ratio holds 1; empty
+/// before a measurement.
 QString judgedText(const app::MatchReport& match);
 
 /// Its colour: "loss", "gain" or none.

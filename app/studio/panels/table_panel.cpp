@@ -158,7 +158,9 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
     m_filter->setClearButtonEnabled(true);
     m_filter->setAccessibleName(tr("filter of %1").arg(name));
     connect(m_filter, &QLineEdit::textChanged, this, [this](const QString& text) {
+        m_following = true; // rows that go take no choice of a person's with them
         m_proxy->setQuery(text);
+        m_following = false;
         saySomething();
     });
     addCompletion();

@@ -99,14 +99,18 @@ void NoticeBar::dismiss() {
     refresh();
 }
 
-/// The gravest that was not put away; of equal ones the latest.
+/// The gravest that was not put away; of equal ones that which came last.
 void NoticeBar::refresh() {
     const Session& session = m_workbench.session;
     const QList<Problem> all = session.problems() + session.notes();
-    QSet<QString> present;
-    for (const Problem& each : all)
-        present.insert(keyOf(each));
-    m_dismissed.intersect(present);
+    QHash<QString, int> present;
+    for (const Problem& each : all) {
+        const QString key = keyOf(each);
+        const auto known = m_came.constFind(key);
+        present.insert(key, known == m_came.constEnd() ? ++m_last : *known);
+    }
+    m_came = present;
+    m_dismissed.removeIf([&](const QString& key) { return !present.contains(key); });
     const Problem* best = nullptr;
     qsizetype count = 0;
     for (const Problem& each : all) {
@@ -115,7 +119,11 @@ void NoticeBar::refresh() {
             (each.severity == Severity::Note && !offer) || each.code.startsWith("layout."))
             continue;
         ++count;
-        if (best == nullptr || weight(each) >= weight(*best))
+        const auto isBefore = [&](const Problem& other) {
+            return std::pair(weight(other), m_came[keyOf(other)]) <
+                   std::pair(weight(each), m_came[keyOf(each)]);
+        };
+        if (best == nullptr || isBefore(*best))
             best = &each;
     }
     if (best == nullptr) {

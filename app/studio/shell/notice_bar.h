@@ -6,6 +6,7 @@
 #include "app/studio/workbench/workbench.h"
 
 #include <QFrame>
+#include <QHash>
 #include <QLabel>
 #include <QPushButton>
 #include <QSet>
@@ -43,6 +44,8 @@ private:
     std::function<bool(const Problem&)> m_elsewhere;
     std::optional<Problem> m_shown;
     QSet<QString> m_dismissed;
+    QHash<QString, int> m_came; ///< of what there is, by key: as the how manieth it came up
+    int m_last = 0;
     QLabel *m_icon, *m_text;
     QPushButton* m_button;
     QToolButton *m_more, *m_close;
