@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nothing fails in silence: whatever does not open is said over the graph with a button that helps,
 // and what can be shown of it is shown. Sizes of dimensions belong to their model.
+#include "app/studio/shell/appearance.h"
 #include "app/studio/shell/dimensions_dialog.h"
 #include "app/studio/shell/main_window.h"
 #include "core/graph/text.h"
@@ -220,6 +221,26 @@ private Q_SLOTS:
         window.openFiles({writeText(m_folder, "text.onnx", "no model")});
         QVERIFY(settled(window.session()));
         QVERIFY2(window.notice().text().contains("text.onnx"), qPrintable(window.notice().text()));
+    }
+
+    void aNoticeFollowsTheTheme() {
+        QSettings settings(m_folder.filePath("h.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.canvases().setDot({}, false); // no worker, no word about it
+        window.show();
+        Problem problem;
+        problem.code = "save.write";
+        problem.message = "disk full";
+        window.session().addProblem(problem);
+        const auto ground = [&] {
+            return window.notice().palette().color(QPalette::Window).lightness();
+        };
+        for (const char* theme : {"dark", "light", "dark", "light"}) {
+            applyAppearance(theme);
+            QCoreApplication::processEvents();
+            QCOMPARE(ground() < 128, QString(theme) == "dark");
+        }
+        applyAppearance("system");
     }
 
     void aNoticeThatWasPutAwayComesBackOnlyWhenItHappensAgain() {

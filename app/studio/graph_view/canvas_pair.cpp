@@ -7,6 +7,7 @@
 #include "app/studio/graph_view/overlay.h"
 #include "app/studio/graph_view/pair_style.h"
 #include "app/studio/graph_view/same_place.h"
+#include "app/studio/graph_view/theme_watch.h"
 #include "app/studio/session/dispose.h"
 #include "app/studio/workbench/undo.h"
 
@@ -115,6 +116,7 @@ CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
         connect(&here, &Canvas::menuWanted, this, &CanvasPair::showMenu);
     }
     connect(&workbench.session, &Session::reportChanged, this, &CanvasPair::redraw);
+    whenThemeChanges(*this, [this] { showSelection(); });
     connect(&workbench.session, &Session::staleChanged, this, &CanvasPair::showTitles);
     connect(&workbench.session, &Session::progressed, this, [this](const QString& stage) {
         for (scene::Side side : sides)

@@ -2,6 +2,7 @@
 #include "app/studio/shell/model_tabs.h"
 
 #include <QFileInfo>
+#include <algorithm>
 
 namespace fuselage::studio {
 
@@ -94,6 +95,14 @@ void ModelTabs::close(int tab) {
     m_kept.remove(tabData(tab).toString());
     removeTab(tab); // the neighbour becomes current, and so is opened
     setVisible(count() > 1);
+}
+
+QSize ModelTabs::minimumTabSizeHint(int tab) const {
+    constexpr int letters = 16;
+    QSize least = QTabBar::minimumTabSizeHint(tab);
+    const int wanted = std::max(least.width(), letters * fontMetrics().averageCharWidth());
+    least.setWidth(std::min(wanted, tabSizeHint(tab).width()));
+    return least;
 }
 
 void ModelTabs::tabInserted(int tab) {

@@ -34,6 +34,7 @@ Q_SIGNALS:
 protected:
     void tabInserted(int tab) override;
     void tabRemoved(int tab) override;
+    QSize minimumTabSizeHint(int tab) const override; ///< names stay readable; more tabs scroll
 
 private:
     struct Kept {

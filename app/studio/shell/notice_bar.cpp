@@ -2,7 +2,9 @@
 #include "app/studio/shell/notice_bar.h"
 
 #include "app/studio/graph_view/colours.h"
+#include "app/studio/graph_view/theme_watch.h"
 
+#include <QApplication>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QStyle>
@@ -86,6 +88,7 @@ NoticeBar::NoticeBar(Workbench& workbench, std::function<bool(const Problem&)> e
             problems->trigger();
     });
     connect(&workbench.session, &Session::problemsChanged, this, &NoticeBar::refresh);
+    whenThemeChanges(*this, [this] { refresh(); });
     hide();
 }
 
@@ -162,8 +165,8 @@ void NoticeBar::say(const Problem& problem, qsizetype others) {
                                              : QStyle::SP_MessageBoxInformation;
     const int size = style()->pixelMetric(QStyle::PM_SmallIconSize);
     m_icon->setPixmap(style()->standardIcon(icon).pixmap(size, size));
-    Colours colours(palette());
-    QPalette own = palette();
+    QPalette own; // the rest follows the application's
+    const Colours colours(QApplication::palette());
     const char* tint = weight(problem) == 2   ? "loss"
                        : weight(problem) == 1 ? "tunnel.line"
                                               : "accent";

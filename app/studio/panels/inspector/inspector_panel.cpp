@@ -3,6 +3,7 @@
 
 #include "app/pipeline/kernel_text.h"
 #include "app/studio/graph_view/colours.h"
+#include "app/studio/graph_view/theme_watch.h"
 #include "app/studio/panels/inspector/inspector_text.h"
 #include "app/studio/session/pair_facts.h"
 
@@ -115,6 +116,7 @@ QWidget* makeInspectorPanel(Workbench& workbench, QWidget* parent) {
     QObject::connect(facts, &PairFacts::known, browser, show);
     QObject::connect(&workbench.session, &Session::reportChanged, browser, show);
     QObject::connect(&workbench.selection, &SelectionHub::changed, browser, show);
+    whenThemeChanges(*browser, show);
     QObject::connect(browser, &QTextBrowser::anchorClicked, browser,
                      [browser, texts, show, &workbench](const QUrl& url) {
                          QString target = QUrl::fromPercentEncoding(url.toEncoded());
