@@ -88,7 +88,9 @@ private:
                 auto value = size.value<int64_t>();
                 if (!value || !size.is_integer())
                     return wrong(size, fmt::format("the size of `{}` is no number", symbol.str()));
-                out.values.push_back(fmt::format("{}={}", symbol.str(), *value));
+                // For all models of a project: each has some of them.
+                out.values.push_back(
+                    fmt::format("{}{}={}", symbol.str(), m_model.empty() ? "?" : "", *value));
             }
         } else if (const toml::array* list = node.as_array()) {
             for (const toml::node& item : *list)

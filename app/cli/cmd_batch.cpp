@@ -65,8 +65,14 @@ std::vector<std::string> writtenOptions(const std::vector<CLI::Option*>& options
             out.push_back(name);
             continue;
         }
-        for (const std::string& value : option->results())
+        for (std::string value : option->results()) {
+            const size_t equals = value.find('=');
+            // Each model has some of the dimensions.
+            if (name == "--dim" && equals != std::string::npos && equals > 0 &&
+                value[equals - 1] != '?')
+                value.insert(equals, "?");
             out.push_back(name + "=" + value);
+        }
     }
     return out;
 }

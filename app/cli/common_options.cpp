@@ -75,7 +75,8 @@ std::optional<double> numberBehindEquals(const std::string& entry) {
 
 void addRewriteOptions(CLI::App& app, RewriteOptions& options) {
     app.add_option("--dim", options.dims,
-                   "size of an open dimension, N=4, or of an axis, x.2=320; repeatable");
+                   "size of an open dimension, N=4, or of an axis, x.2=320; N?=4 where the model "
+                   "has one; repeatable");
     app.add_option("-p,--patterns", options.rules.paths,
                    ".fuse file or folder of them; repeatable, after the built-in library");
     addImportPath(app, options.rules.importPath, "the folders of -p");

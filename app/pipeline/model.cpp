@@ -147,7 +147,9 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     const std::vector<std::string> placeholders = separatePlaceholders(*graph);
     if (request.inputs.empty()) // they say all sizes
         out.notes.insert(out.notes.end(), placeholders.begin(), placeholders.end());
-    auto settled = settleNames(std::move(*graph), request, out.inputs, progress);
+    ModelRequest sized = request;
+    sized.dims = whereThere(*graph, request.dims, out.notes);
+    auto settled = settleNames(std::move(*graph), sized, out.inputs, progress);
     if (!settled) // inputs that do not fit are not the model's fault
         return inFile(settled.error().code == "run.input" && !request.inputs.empty()
                           ? request.inputs

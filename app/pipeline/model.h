@@ -19,8 +19,8 @@ namespace fuselage::app {
 /// What is read, and what a person says about sizes that the file leaves open.
 struct ModelRequest {
     std::string path;
-    DimensionValues dims;     ///< by name ("N") or axis of an input ("x.2")
-    std::string inputs;       ///< folder of input_N.pb that give all sizes; empty: none
+    DimensionValues dims; ///< by name ("N"; "N?" where there is one) or axis of an input ("x.2")
+    std::string inputs;   ///< folder of input_N.pb that give all sizes; empty: none
     bool keepSymbols = false; ///< what is given, inputs too, helps decisions and stays out of the
                               ///< graph
     /// Operators and functions of the file that stay one node although their meaning is known in

@@ -8,6 +8,7 @@
 #include "core/support/text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -88,6 +89,28 @@ std::vector<size_t> axesNamed(const std::vector<InputAxis>& axes, const std::str
             axis.push_back(i);
     }
     return dimension.empty() ? axis : dimension;
+}
+
+DimensionValues whereThere(const Graph& graph, const DimensionValues& given,
+                           std::vector<std::string>& notes) {
+    DimensionValues out;
+    std::vector<std::string> absent;
+    for (const auto& [name, size] : given) {
+        if (!name.ends_with('?')) {
+            out[name] = size;
+            continue;
+        }
+        const std::string dimension = name.substr(0, name.size() - 1);
+        if (inputSymbols(graph).contains(dimension) ||
+            !axesNamed(inputAxes(graph), dimension).empty())
+            out.try_emplace(dimension, size); // what is given without the mark counts
+        else
+            absent.push_back("`" + dimension + "`");
+    }
+    if (!absent.empty())
+        notes.push_back(fmt::format("no input has a dimension {}: its size is passed over",
+                                    fmt::join(absent, " or ")));
+    return out;
 }
 
 std::set<std::string> inputSymbols(const Graph& graph) {

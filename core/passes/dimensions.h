@@ -27,6 +27,11 @@ std::vector<std::string> separatePlaceholders(Graph& graph);
 /// axis; what is declared with it inside becomes unknown. Notes say which; none: nothing changed.
 std::vector<std::string> separateSharedNames(Graph& graph, const DimensionValues& given);
 
+/// Sizes by names that end in `?` count where the graph has the dimension, under its name; the
+/// others are left out, which a note says. For sizes that are given to many models at once.
+DimensionValues whereThere(const Graph& graph, const DimensionValues& given,
+                           std::vector<std::string>& notes);
+
 /// Sizes by axis ("x.2") become sizes of that axis' dimension; where it shares its name with axes
 /// of another size, the axis gets a name of its own, which a note says. Errors "dim.unknown",
 /// "dim.negative", "dim.contradiction".

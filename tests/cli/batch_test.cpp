@@ -295,6 +295,17 @@ TEST_F(CliBatch, BrokenRulesAreToldOnceAndInFull) {
     EXPECT_EQ(read("out/results.json"), "");
 }
 
+TEST_F(CliBatch, ASizeIsForTheModelsThatHaveIt) {
+    const ProcessResult ran = batch("out", {"--dim", "S=3"}); // the lstm's
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_NE(ran.errors.find("no input has a dimension `S`: its size is passed over"),
+              std::string::npos)
+        << ran.errors;
+    const json results = json::parse(read("out/results.json"));
+    EXPECT_EQ(results["models"][0]["results"]["model"]["inputs"][0], "input_ids: int64[N,3]");
+    expectRefused({"bench", "models/unet.onnx", "--dim", "S=3"}, ExitUsage, {"dimension `S`"});
+}
+
 TEST_F(CliBatch, AMissingShardIsSaidInEveryReport) {
     ASSERT_EQ(batch("out1", {"--shard", "1/2"}).exitCode, ExitOk);
     const ProcessResult merged = run({"merge", "out1", "-o", "all"});
