@@ -196,6 +196,7 @@ Result<void> Reader::addAbsent(const ::onnx::TensorProto& tensor, const std::str
 
 Result<void> Reader::readInputs(const ::onnx::GraphProto& proto, Scope& scope, bool isMain) {
     std::unordered_set<std::string_view> seen;
+    std::vector<std::string> defaults; // of inputs that a caller may leave out
     for (const auto& input : proto.input()) {
         const std::string& name = input.name();
         if (!seen.insert(name).second)
@@ -205,8 +206,11 @@ Result<void> Reader::readInputs(const ::onnx::GraphProto& proto, Scope& scope, b
             return failure(type.error());
         auto initializer = scope.names.find(name);
         // Up to IR version 3 every initializer is listed as an input too.
-        if (isMain && initializer != scope.names.end())
+        if (isMain && initializer != scope.names.end()) {
+            if (m_model.ir_version() > 3)
+                defaults.push_back(name);
             continue;
+        }
         if (isMain && type->kind != TypeKind::Foreign && type->dtype == DType::Undefined)
             return failure("load.type", "the input has no element type", name,
                            "declare the type of each input");
@@ -215,6 +219,12 @@ Result<void> Reader::readInputs(const ::onnx::GraphProto& proto, Scope& scope, b
         if (auto ok = define(scope, name, id); !ok)
             return ok;
     }
+    if (!defaults.empty())
+        note(fmt::format("input `{}`{} has a value in the file: it is taken as a constant, which "
+                         "a caller cannot replace",
+                         defaults[0],
+                         defaults.size() == 1 ? ""
+                                              : fmt::format(", as {} more,", defaults.size() - 1)));
     return {};
 }
 

@@ -309,6 +309,25 @@ TEST(OnnxForeign, MetadataThatIsNoneIsLeftOut) {
     expectMetadata(loadNoting(model).graph);
 }
 
+TEST(OnnxForeign, AnInputWithAValueIsNotedAsTheConstantThatItBecomes) {
+    const auto loadOf = [](int64_t irVersion) {
+        ModelBuilder model(17);
+        model.input("x", {2}).input("w", {2}).output("y", {2}).node("Add", {"x", "w"}, {"y"});
+        ::onnx::TensorProto& weight = *model.graph().add_initializer();
+        weight.set_name("w");
+        weight.set_data_type(::onnx::TensorProto::FLOAT);
+        weight.add_dims(2);
+        weight.add_float_data(1);
+        weight.add_float_data(2);
+        model.proto.set_ir_version(irVersion);
+        return loadNoting(model);
+    };
+    const Loaded loaded = loadOf(8);
+    EXPECT_EQ(loaded.graph.inputs().size(), 1U);
+    EXPECT_TRUE(loaded.noted("input `w` has a value in the file: it is taken as a constant"));
+    EXPECT_TRUE(loadOf(3).notes.empty()) << "there every constant is an input";
+}
+
 TEST(OnnxForeign, WhatIsLeftOutIsNoted) {
     ModelBuilder model = withMetadata();
     model.proto.add_training_info();
