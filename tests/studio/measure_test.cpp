@@ -191,6 +191,17 @@ private Q_SLOTS:
         QVERIFY2(m_session.problems()[0].message.contains("17.50"),
                  qPrintable(m_session.problems()[0].message));
         QVERIFY(m_session.problems()[0].message.contains(QString::fromStdString(match.rule)));
+        // Of other matches nothing is known, until these come back.
+        SessionOptions options = m_session.options();
+        options.rules.builtin = false;
+        m_session.setOptions(options);
+        QVERIFY(settled(m_session));
+        QVERIFY(m_session.problems().isEmpty());
+        options.rules.builtin = true;
+        m_session.setOptions(options);
+        QVERIFY(settled(m_session));
+        QCOMPARE(m_session.problems().size(), 1);
+        m_session.removeProblems("measure.");
     }
 
     void errorsOfNodesComeBackBesideTimes() {

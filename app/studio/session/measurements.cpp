@@ -64,12 +64,15 @@ Measurements::Measurements(Session& session, QObject* parent)
 void Measurements::findRunOf(const SnapshotPtr& now) {
     if (!now || m_runs.empty())
         return;
+    m_session.removeProblems(QStringLiteral("measure.slower")); // was said of other matches
     const std::string plan = app::planText(planOf(*now));
     for (auto run = m_runs.rbegin(); run != m_runs.rend(); ++run)
         if (run->snapshot && run->snapshot->model == now->model &&
             run->snapshot->device == now->device && run->snapshot->precision == now->precision &&
-            run->snapshot->strict == now->strict && app::planText(planOf(*run->snapshot)) == plan)
-            return m_session.setMeasured(now, run->report);
+            run->snapshot->strict == now->strict && app::planText(planOf(*run->snapshot)) == plan) {
+            m_session.setMeasured(now, run->report);
+            return saySlower(*run->report);
+        }
 }
 
 void Measurements::problem(const QString& code, const QString& message, const QString& fix) {

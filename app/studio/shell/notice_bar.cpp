@@ -51,6 +51,11 @@ int weight(const Problem& problem) {
     return problem.severity == Severity::Error ? 2 : problem.severity == Severity::Warning ? 1 : 0;
 }
 
+/// What a person has just asked for stands beside errors.
+int urgency(const Problem& problem) {
+    return problem.code == "measure.trial" ? 2 : weight(problem);
+}
+
 } // namespace
 
 NoticeBar::NoticeBar(Workbench& workbench, std::function<bool(const Problem&)> elsewhere,
@@ -123,8 +128,8 @@ void NoticeBar::refresh() {
             continue;
         ++count;
         const auto isBefore = [&](const Problem& other) {
-            return std::pair(weight(other), m_came[keyOf(other)]) <
-                   std::pair(weight(each), m_came[keyOf(each)]);
+            return std::pair(urgency(other), m_came[keyOf(other)]) <
+                   std::pair(urgency(each), m_came[keyOf(each)]);
         };
         if (best == nullptr || isBefore(*best))
             best = &each;
