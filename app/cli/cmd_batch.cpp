@@ -158,12 +158,15 @@ int run(Options& options) {
     auto models = batch::findModels(options.batch.models);
     if (!models)
         return reportError(models.error());
-    std::vector<std::string> ids;
+    auto library = app::requireRuleLibrary(options.rewrite.rules);
+    if (!library)
+        return reportError(library.error()); // once, not for every model
+    std::vector<std::string> ids, rules;
     for (const batch::ModelFile& model : *models)
         ids.push_back(model.id);
-    noteUnknownModels(*gates, ids);
-    if (auto library = app::requireRuleLibrary(options.rewrite.rules); !library)
-        return reportError(library.error()); // once, not for every model
+    for (const Rule& rule : library->loaded.rules.rules)
+        rules.push_back(rule.name);
+    noteUnknown(*gates, ids, rules);
     ConsoleProgress progress(true);
     auto log = [&](const std::string& line) {
         if (!options.rewrite.quiet)

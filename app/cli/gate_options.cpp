@@ -130,17 +130,32 @@ Result<std::vector<batch::Gate>> loadGates(const GateOptions& options) {
     return out;
 }
 
-void noteUnknownModels(const std::vector<batch::Gate>& gates, const std::vector<std::string>& ids) {
-    std::vector<std::string> unknown;
-    for (const batch::Gate& gate : gates)
+void noteUnknown(const std::vector<batch::Gate>& gates, const std::vector<std::string>& models,
+                 const std::vector<std::string>& rules) {
+    constexpr std::string_view ofRule = "matches.";
+    std::vector<std::string> otherModels, otherRules;
+    const auto note = [](const std::string& name, const std::vector<std::string>& known,
+                         std::vector<std::string>& unknown) {
+        const auto isIn = [&](const std::vector<std::string>& names) {
+            return std::find(names.begin(), names.end(), name) != names.end();
+        };
+        if (!isIn(known) && !isIn(unknown))
+            unknown.push_back(name);
+    };
+    for (const batch::Gate& gate : gates) {
         for (const std::string& model : gate.models)
-            if (std::find(ids.begin(), ids.end(), model) == ids.end() &&
-                std::find(unknown.begin(), unknown.end(), model) == unknown.end())
-                unknown.push_back(model);
-    if (!unknown.empty())
-        printNotes({fmt::format("gates ask about {}, which this run has no model of; it has {}",
-                                dsl::listed(unknown), dsl::listed(ids))},
-                   false);
+            note(model, models, otherModels);
+        if (gate.metric.starts_with(ofRule))
+            note(gate.metric.substr(ofRule.size()), rules, otherRules);
+    }
+    std::vector<std::string> notes;
+    if (!otherModels.empty())
+        notes.push_back(fmt::format("gates ask about {}, which this run has no model of; it has {}",
+                                    dsl::listed(otherModels), dsl::listed(models)));
+    if (!otherRules.empty())
+        notes.push_back(fmt::format("gates count matches of {}: no rule is called so",
+                                    dsl::listed(otherRules)));
+    printNotes(notes, false);
 }
 
 Result<void> requireMeasured(const GateOptions& options) {

@@ -31,8 +31,9 @@ void addGateOptions(CLI::App& app, GateOptions& options);
 /// Gates and expectations of the files. Errors "file.read", "usage.gate".
 Result<std::vector<batch::Gate>> loadGates(const GateOptions& options);
 
-/// Says which models gates name that the run does not have: perhaps a file was renamed.
-void noteUnknownModels(const std::vector<batch::Gate>& gates, const std::vector<std::string>& ids);
+/// Says which models and rules gates name that are none of these: perhaps one was renamed.
+void noteUnknown(const std::vector<batch::Gate>& gates, const std::vector<std::string>& models,
+                 const std::vector<std::string>& rules);
 
 /// Those of the conditions that hold, each as a line: "slower_matches > 0: slower_matches is 2".
 /// A condition on what was not measured is one of them. Error "usage.gate".

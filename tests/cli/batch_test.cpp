@@ -295,6 +295,14 @@ TEST_F(CliBatch, BrokenRulesAreToldOnceAndInFull) {
     EXPECT_EQ(read("out/results.json"), "");
 }
 
+TEST_F(CliBatch, WhatGatesNameAndNobodyHasIsNoted) {
+    folder.write("expect.toml", "[renamed]\nConvBNReLU = 1\n[unet]\nConvBNRelu = 0\n");
+    const ProcessResult ran = batch("out", {"--expect", "expect.toml"});
+    for (const char* piece : {"gates ask about renamed, which", "it has lstm, unet",
+                              "gates count matches of ConvBNRelu: no rule is called so"})
+        EXPECT_NE(ran.errors.find(piece), std::string::npos) << ran.errors;
+}
+
 TEST_F(CliBatch, ASizeIsForTheModelsThatHaveIt) {
     const ProcessResult ran = batch("out", {"--dim", "S=3"}); // the lstm's
     EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
