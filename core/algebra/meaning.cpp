@@ -139,10 +139,24 @@ Expr Meaning::runTape(const Tape& tape, const Tape& other, const std::map<double
     return isKnown ? registers[tape.outputs[0]] : Expr();
 }
 
+/// Results that are rounded, of floats.
+size_t roundingsOf(const Tape& tape) {
+    return static_cast<size_t>(
+        std::count_if(tape.code.begin(), tape.code.end(), [](const TapeInstruction& each) {
+            const bool isMinMax = each.op == TapeOp::Min || each.op == TapeOp::Max;
+            return each.op >= TapeOp::Add && each.op <= TapeOp::Atanh && !isMinMax &&
+                   each.op != TapeOp::Neg && each.op != TapeOp::Abs && each.op != TapeOp::Sign;
+        }));
+}
+
 std::optional<Expr> Meaning::byTape() {
     std::map<double, Expr> symbols, others;
     auto first = tape(0, symbols), second = tape(1, others);
-    if (!first || !second || first->code.size() != second->code.size() ||
+    // Nodes round each result to their type; how one operator of several steps rounds between them
+    // is its own affair.
+    const bool roundsInside = first && m_algebra.arithmetic() == Arithmetic::Bits &&
+                              isFloat(m_algebra.tapeType()) && roundingsOf(*first) > 1;
+    if (roundsInside || !first || !second || first->code.size() != second->code.size() ||
         first->outputs.size() != 1 || first->outputs != second->outputs)
         return std::nullopt;
     bool isKnown = true;
@@ -159,12 +173,12 @@ std::optional<Expr> Meaning::reduction() {
         auto rank = has(0) ? m_at.operands[0]->rank : std::nullopt;
         if (!rank || *rank < 3)
             return std::nullopt;
+        if (m_algebra.arithmetic() == Arithmetic::Bits)
+            return std::nullopt; // its sums have an order of their own, and begin with +0
         const std::vector<std::string>& dims = m_at.operands[0]->dims;
         if (!dims.empty() &&
             std::all_of(dims.begin() + 2, dims.end(), [](const auto& dim) { return dim == "1"; }))
             return in(0);
-        if (m_algebra.arithmetic() == Arithmetic::Bits)
-            return std::nullopt; // its sums have an order of their own
         std::vector<int64_t> spatial;
         for (size_t i = *rank - 2; i > 0; --i)
             spatial.push_back(-static_cast<int64_t>(i));
@@ -320,7 +334,8 @@ Expr Meaning::element() {
             const Known* value = attribute(name);
             return value && texts.contains(value->text);
         };
-        if (m_at.outputs == 1 && window &&
+        const bool isSum = m_at.op == Op::AveragePool; // which begins with +0
+        if (m_at.outputs == 1 && window && !(isSum && m_algebra.arithmetic() == Arithmetic::Bits) &&
             window->text.find_first_not_of("[1, ]") == std::string::npos &&
             window->kind == Known::Kind::List && is("strides", {"[1]", "[1, 1]", "[1, 1, 1]"}) &&
             is("pads", {"[0, 0]", "[0, 0, 0, 0]", "[0, 0, 0, 0, 0, 0]"}))

@@ -125,6 +125,27 @@ TEST(ExactLevel, ProvesWhatHolds) {
 }
 
 /// At least 60 of 100 rewrites and forms of the library; the others say why not.
+TEST(ExactLevel, WhatItCallsTheSameBitsHasThemInEverySample) {
+    size_t exact = 0;
+    for (const char* file : {"", "sound.fuse"}) {
+        app::RuleLibrary library = libraryOf(file);
+        std::vector<Rule>& rules = library.loaded.rules.rules;
+        Progress progress;
+        std::erase_if(rules, [&](Rule& rule) {
+            rule.numeric = NumericClass::Approximate; // else the level is asked for bits alone
+            return proveExactly(rule, progress).level != ExactProof::Level::Bits;
+        });
+        for (Rule& rule : rules)
+            rule.numeric = NumericClass::Exact;
+        auto proofs = app::proveRules(library, {}, progress);
+        ASSERT_TRUE(proofs);
+        for (const app::RuleProof& proof : *proofs)
+            EXPECT_EQ(proof.failing, 0U) << app::proofText(proof);
+        exact += rules.size();
+    }
+    EXPECT_GE(exact, 20U);
+}
+
 TEST(ExactLevel, ProvesMostOfTheLibrary) {
     const app::RuleLibrary library = libraryOf("");
     size_t rewrites = 0, proved = 0;
