@@ -3,6 +3,7 @@
 // false. Only what can be told from the rule alone is told.
 #include "core/rewrite/members.h"
 #include "dsl/compile_internal.h"
+#include "dsl/names_elsewhere.h"
 #include "dsl/suggest.h"
 
 #include <algorithm>
@@ -112,7 +113,9 @@ void RuleCompiler::checkChoice(const Expression& figure, const Expression& text)
     std::string lower = text.text;
     std::transform(lower.begin(), lower.end(), lower.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const std::string near = closest(lower, choices);
+    std::string near(typeElsewhere(text.text));
+    if (std::find(choices.begin(), choices.end(), near) == choices.end())
+        near = closest(lower, choices);
     d.fix = "write `\"" + (near.empty() ? choices.front() : near) + "\"`";
 }
 

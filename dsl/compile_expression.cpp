@@ -33,6 +33,8 @@ std::string insteadOf(const std::string& name) {
         return "begin a gate with it: `gate measured;`, or `gate measured and gain.us > 5;`";
     if (name == "True" || name == "False")
         return didYouMean(name == "True" ? "true" : "false", "");
+    if (const std::string_view type = typeElsewhere(name); !type.empty())
+        return "write `\"" + std::string(type) + "\"`";
     if (dtypeFromName(name) || isValueOfSome(name))
         return "write it in quotes: `\"" + name + "\"`";
     return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/names_elsewhere.h"
 
+#include "core/graph/dtype.h"
 #include "dsl/resolve.h"
 #include "dsl/suggest.h"
 
@@ -51,7 +52,7 @@ constexpr NameElsewhere operatorRows[] = {
     {"linear", "Gemm"},
     {"localresponsenorm", "LRN"},
     {"lt", "Less"},
-    {"maskedfill", "Where"},
+    {"maskedfill", "Where(m, y, x)"},
     {"maximum", "Max"},
     {"minimum", "Min"},
     {"mm", "MatMul"},
@@ -100,6 +101,14 @@ constexpr NameElsewhere attributeRows[] = {
     {"stride", "strides"},
 };
 
+constexpr NameElsewhere typeRows[] = {
+    {"bf16", "bfloat16"}, {"boolean", "bool"},  {"f16", "float16"},    {"f32", "float"},
+    {"f64", "double"},    {"float32", "float"}, {"float64", "double"}, {"fp16", "float16"},
+    {"fp32", "float"},    {"fp64", "double"},   {"half", "float16"},   {"i16", "int16"},
+    {"i32", "int32"},     {"i64", "int64"},     {"i8", "int8"},        {"int", "int32"},
+    {"long", "int64"},    {"short", "int16"},   {"u8", "uint8"},
+};
+
 /// In lower case, without `_` and without the "2d" or "V2" of its end.
 std::string bared(std::string_view name) {
     std::string out;
@@ -136,6 +145,17 @@ std::string_view operatorElsewhere(std::string_view name) {
             return term;
     const std::string* same = sameOperator(wanted);
     return same ? std::string_view(*same) : std::string_view();
+}
+
+std::string_view typeElsewhere(std::string_view name) {
+    const std::string_view bare = name.substr(name.rfind('.') + 1); // "torch.half"
+    std::string wanted;
+    for (const char c : bare)
+        wanted += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (const auto& [elsewhere, here] : typeRows)
+        if (elsewhere == wanted)
+            return here;
+    return bare != name && dtypeFromName(bare) ? bare : std::string_view();
 }
 
 bool isModuleElsewhere(std::string_view domain) {

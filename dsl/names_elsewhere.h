@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What frameworks call the operators and attributes of ONNX: PyTorch's `Linear` is `Gemm`, its
-// `eps` is `epsilon`. A slip of the pen is suggest.h's business.
+// What frameworks call the operators, attributes and element types of ONNX: PyTorch's `Linear` is
+// `Gemm`, its `eps` is `epsilon`. A slip of the pen is suggest.h's business.
 #pragma once
 
 #include <span>
@@ -24,6 +24,10 @@ bool isModuleElsewhere(std::string_view domain);
 
 /// The one out of `known` that frameworks call `name`, else the nearest; empty: there is none.
 std::string attributeMeant(const std::string& name, const std::vector<std::string>& known);
+
+/// What rules call an element type that is `fp16`, `half`, `torch.float16` or `long` elsewhere;
+/// empty: none is called so.
+std::string_view typeElsewhere(std::string_view name);
 
 /// What ONNX calls an operator that is none, else the nearest of `known`; empty: there is none, or
 /// ONNX writes it as several.

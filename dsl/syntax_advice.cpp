@@ -153,12 +153,20 @@ std::string_view meantBy(const SyntaxError& error) {
     if (found == "=" && words.isCapital(-1) && head == last)
         return "begin the name of a value with a small letter";
     if (found == "=" && head != last && !isCondition)
-        return "a statement has one `=`: end it with `;`, or test an attribute in `[...]`";
+        return next == ">" ? "write `->`"
+                           : "a statement has one `=`: end it with `;`, or test an attribute in "
+                             "`[...]`";
     if ((found == "*" || found == "+") && (next == "->" || next == ";" || next == ")"))
-        return "write how often: `Relu{0..8}`";
-    static constexpr std::string_view operators = "+-*/";
-    if (operators.find(found) != std::string_view::npos && !isCondition)
-        return "write an operator of the graph: `Add(x, b)`";
+        return found == "*" ? "write behind the operator how often it stands there: `{0..8}`"
+                            : "write behind the operator how often it stands there: `{1..8}`";
+    static constexpr std::pair<std::string_view, std::string_view> operators[] = {
+        {"+", "write an operator of the graph: `Add(x, b)`"},
+        {"-", "write an operator of the graph: `Sub(x, b)`"},
+        {"*", "write an operator of the graph: `Mul(x, b)`"},
+        {"/", "write an operator of the graph: `Div(x, b)`"}};
+    for (const auto& [mark, fix] : operators)
+        if (mark == found && !isCondition)
+            return fix;
     if (words.isCapital(-1) && words.isWord(0) && !words.isCapital(0) && next != "=" &&
         words.isBesideTheLast())
         return "write operands in parentheses: `Relu(x)`";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is advised about an operator's name in a framework must itself be right.
+#include "core/graph/dtype.h"
 #include "dsl/names_elsewhere.h"
 #include "dsl/resolve.h"
 #include "dsl_support.h"
@@ -31,7 +32,7 @@ TEST(DslNamesElsewhere, NoNameOfOnnxIsToldToBeAnother) {
 TEST(DslNamesElsewhere, EndingsThatTellDimensionsOrVersionsCountForNothing) {
     EXPECT_EQ(dsl::operatorElsewhere("AvgPool2d"), "AveragePool");
     EXPECT_EQ(dsl::operatorElsewhere("FusedBatchNormV3"), "BatchNormalization");
-    EXPECT_EQ(dsl::operatorElsewhere("masked_fill"), "Where");
+    EXPECT_EQ(dsl::operatorElsewhere("index_select"), "Gather");
     EXPECT_EQ(dsl::operatorElsewhere("Frobnicate"), "");
     const std::vector<std::string> known{"Add", "Conv", "Relu", "Selu"};
     EXPECT_EQ(dsl::operatorFix("AddV2", known, ""), "did you mean `Add`?");
@@ -39,6 +40,15 @@ TEST(DslNamesElsewhere, EndingsThatTellDimensionsOrVersionsCountForNothing) {
     EXPECT_EQ(dsl::operatorFix("SiLU", known, ""),
               "ONNX has none of that name: write `Mul(x, Sigmoid(x))`");
     EXPECT_EQ(dsl::operatorFix("Frobnicate", known, "write one"), "write one");
+}
+
+TEST(DslNamesElsewhere, ElementTypesAreThoseOfRules) {
+    EXPECT_EQ(dsl::typeElsewhere("torch.float16"), "float16");
+    EXPECT_EQ(dsl::typeElsewhere("float32"), "float");
+    EXPECT_EQ(dsl::typeElsewhere("long"), "int64");
+    EXPECT_EQ(dsl::typeElsewhere("float"), "") << "that is one";
+    for (const char* name : {"fp16", "half", "bf16", "fp64", "i64", "u8", "boolean", "int"})
+        EXPECT_TRUE(dtypeFromName(dsl::typeElsewhere(name))) << name;
 }
 
 TEST(DslNamesElsewhere, AttributesAreThoseThatTheOperatorHas) {
