@@ -52,19 +52,47 @@ void clearHalfWritten(const std::string& folder) {
     });
 }
 
+constexpr const char* marker = ".fuselage-batch"; ///< in a folder of models that a run made
+constexpr const char* modelEndings[] = {".onnx", ".onnx.data"};
+
+bool isModelFile(const std::string& name) {
+    const auto endsSo = [&](const char* ending) { return name.ends_with(ending); };
+    return std::any_of(std::begin(modelEndings), std::end(modelEndings), endsSo) ||
+           std::any_of(std::begin(reportEndings), std::end(reportEndings), endsSo);
+}
+
 } // namespace
 
 std::vector<std::string> modelFilesOf(const std::string& id) {
-    std::vector<std::string> out{id + ".onnx", id + ".onnx.data"};
+    std::vector<std::string> out;
+    for (const char* ending : modelEndings)
+        out.push_back(id + ending);
     for (const char* ending : reportEndings)
         out.push_back(id + ending);
     return out;
 }
 
+Result<void> claimModels(const std::string& folder) {
+    const fs::path models = fs::path(folder) / "models", mark = models / marker;
+    std::error_code error;
+    fs::create_directories(models, error);
+    if (error)
+        return failure("save.write", "the folder cannot be made: " + error.message(),
+                       models.string(), "check permissions and free space");
+    if (!fs::exists(mark, error) && !fs::is_empty(models, error))
+        return failure("usage.output", "this folder holds files that no run made", models.string(),
+                       "name another folder with -o");
+    return fs::exists(mark, error) ? Result<void>() : writeFile("", mark.string());
+}
+
 void clearOutputs(const std::string& folder) {
-    std::error_code ignored;
+    std::error_code error, ignored;
     for (const auto& [name, render] : reportFiles)
         fs::remove(fs::path(folder) / name, ignored);
+    for (fs::directory_iterator at(fs::path(folder) / "models", error), end; !error && at != end;
+         at.increment(error))
+        if (isModelFile(at->path().filename().string()))
+            fs::remove(at->path(), ignored);
 }
 
 Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
@@ -142,8 +170,9 @@ Result<RunReport> mergeRuns(std::vector<RunReport> runs) {
 
 Result<void> copyModels(const RunReport& run, const std::string& from, const std::string& to) {
     const fs::path source = fs::path(from) / "models", target = fs::path(to) / "models";
+    if (auto claimed = claimModels(to); !claimed)
+        return claimed;
     std::error_code error;
-    fs::create_directories(target, error);
     if (fs::equivalent(source, target, error))
         return {};
     for (const app::ModelRun& model : run.models)

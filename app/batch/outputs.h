@@ -16,7 +16,11 @@ constexpr const char* reportEndings[] = {".html", ".svg", ".json"};
 /// Names of the files in FOLDER/models that a run may write of one model.
 std::vector<std::string> modelFilesOf(const std::string& id);
 
-/// Removes what writeOutputs wrote there.
+/// Makes FOLDER/models and marks it as one of runs. Errors "save.write"; "usage.output": it is
+/// there with files, and no run made it.
+Result<void> claimModels(const std::string& folder);
+
+/// Removes what runs wrote there: reports, and the files of their models.
 void clearOutputs(const std::string& folder);
 
 /// results.json, timings.json, report.html and the other formats. One writer at a time: others

@@ -22,16 +22,6 @@ using app::RunReport;
 
 namespace {
 
-/// What an earlier run left of these models: who reads the folder while this one runs, or when it
-/// was killed, would take it for new.
-void clearEarlier(const std::vector<ModelFile>& models, const std::string& output) {
-    clearOutputs(output);
-    std::error_code ignored;
-    for (const ModelFile& model : models)
-        for (const std::string& name : modelFilesOf(model.id))
-            fs::remove(fs::path(output) / "models" / name, ignored);
-}
-
 /// Error "usage.output" when results would replace the models that are read.
 Result<void> checkApart(const std::vector<ModelFile>& models, const std::string& output) {
     for (const ModelFile& model : models) {
@@ -213,7 +203,8 @@ Result<RunReport> runModels(const BatchOptions& options, const Log& log, Progres
     auto work = WorkFolder::make(options.output);
     if (!work)
         return failure(work.error());
-    clearEarlier(models, options.output);
+    // Who reads the folder while this runs, or when it was killed, would take those for new.
+    clearOutputs(options.output);
     RunReport run;
     run.version = options.version;
     run.config = options.config;

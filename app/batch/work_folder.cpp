@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/batch/work_folder.h"
 
+#include "app/batch/outputs.h"
+
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -39,13 +41,9 @@ void clearAbandonedFolders(const std::string& output) {
 } // namespace
 
 Result<WorkFolder> WorkFolder::make(const std::string& output) {
-    const std::string models = output + "/models";
-    std::error_code error;
-    fs::create_directories(models, error);
-    if (error)
-        return failure("save.write", "the folder cannot be made: " + error.message(), output,
-                       "check its permissions and free space");
-    auto lock = lockFolder(models);
+    if (auto claimed = claimModels(output); !claimed)
+        return failure(claimed.error());
+    auto lock = lockFolder(output + "/models");
     if (!lock)
         return failure("save.busy", "another run writes into this folder", output,
                        "wait for its end, or name another folder with -o");

@@ -13,8 +13,8 @@ namespace fuselage::batch {
 
 class WorkFolder {
 public:
-    /// Makes `output`, `output`/models and the work folder. Errors "save.write"; "save.busy":
-    /// another process writes there.
+    /// Makes `output`, `output`/models and the work folder. Errors "save.write", those of
+    /// claimModels; "save.busy": another process writes there.
     static Result<WorkFolder> make(const std::string& output);
 
     WorkFolder(WorkFolder&& other) = default;

@@ -273,7 +273,13 @@ TEST_F(CliBatch, ASecondRunIntoAFolderIsRefusedWhileTheFirstOneRuns) {
 TEST_F(CliBatch, ResultsNeverReplaceTheModelsThatAreRead) {
     const std::string before = read("models/lstm.onnx");
     expectRefused({"batch", "models", "-o", "."}, ExitUsage, {"would replace the models"});
+    fs::create_directories(folder.file("other"));
+    fs::copy(folder.file("models/lstm.onnx"), folder.file("other/lstm.onnx"));
+    expectRefused({"batch", "other", "-o", "."}, ExitUsage, {"files that no run made"});
     EXPECT_EQ(read("models/lstm.onnx"), before);
+    ASSERT_EQ(batch("out").exitCode, ExitOk);
+    ASSERT_EQ(run({"batch", "other", "-o", "out", "--no-verify"}).exitCode, ExitOk);
+    EXPECT_FALSE(files().contains("out/models/unet.onnx")) << "of the run before";
 }
 
 TEST_F(CliBatch, AKilledRunLeavesNoReportsOfAnEarlierOne) {
