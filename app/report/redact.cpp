@@ -221,10 +221,21 @@ private:
         return at == m_names.end() ? nullptr : &at->second;
     }
 
+    /// Names that hold the mark of quotes would be taken for several.
+    std::string withoutMarkedNames(std::string value) const {
+        for (const auto& [name, hash] : m_names)
+            if (name.find('`') != std::string::npos)
+                for (size_t at = value.find(name); at != std::string::npos;
+                     at = value.find(name, at + hash.size()))
+                    value.replace(at, name.size(), hash);
+        return value;
+    }
+
     /// A name, "name: type", or a sentence with names in backticks.
-    std::string text(const std::string& value) const {
-        if (const std::string* name = find(value))
+    std::string text(const std::string& raw) const {
+        if (const std::string* name = find(raw))
             return *name;
+        const std::string value = withoutMarkedNames(raw);
         if (const size_t colon = value.find(": "); colon != std::string::npos)
             if (const std::string* name = find(value.substr(0, colon)))
                 return *name + withoutNamedDims(value.substr(colon));
