@@ -14,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 #include <set>
+#include <time.h>
 #include <unistd.h>
 
 namespace fuselage::cli {
@@ -26,10 +27,24 @@ using Clock = std::chrono::steady_clock;
 std::atomic<Progress*> activeProgress{nullptr};
 std::atomic<int> endedBy{SIGINT};
 
+/// Milliseconds of a clock that a signal handler may ask.
+int64_t nowInHandler() {
+    timespec time{};
+    ::clock_gettime(CLOCK_MONOTONIC, &time);
+    return int64_t{1000} * time.tv_sec + time.tv_nsec / 1'000'000;
+}
+
+std::atomic<int64_t> endedAt{0};
+
 void onInterrupt(int signal) {
+    constexpr int64_t patience = 500; // `timeout` signals a process, then its group
     endedBy.store(signal);
     Progress* progress = activeProgress.load();
-    if (progress == nullptr || progress->cancelled())
+    if (progress == nullptr)
+        _exit(interruptedCode());
+    if (!progress->cancelled())
+        endedAt.store(nowInHandler());
+    else if (nowInHandler() - endedAt.load() > patience)
         _exit(interruptedCode());
     progress->cancel();
 }

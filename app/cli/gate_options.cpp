@@ -4,6 +4,7 @@
 #include "app/batch/baseline.h"
 #include "app/batch/gates/metric.h"
 #include "app/cli/console.h"
+#include "app/report/escape.h"
 #include "app/report/github.h"
 #include "app/report/markdown.h"
 #include "core/support/file.h"
@@ -82,6 +83,10 @@ bool counts(const std::string& reason, const std::vector<std::string>& failOn) {
            std::find(failOn.begin(), failOn.end(), word->second) != failOn.end();
 }
 
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+}
+
 /// Annotations on standard output; the summary goes to the file that the host names.
 void tellGithub(const RunReport& run) {
     printOut(app::renderAnnotations(run));
@@ -136,10 +141,7 @@ void noteUnknown(const std::vector<batch::Gate>& gates, const std::vector<std::s
     std::vector<std::string> otherModels, otherRules;
     const auto note = [](const std::string& name, const std::vector<std::string>& known,
                          std::vector<std::string>& unknown) {
-        const auto isIn = [&](const std::vector<std::string>& names) {
-            return std::find(names.begin(), names.end(), name) != names.end();
-        };
-        if (!isIn(known) && !isIn(unknown))
+        if (!contains(known, name) && !contains(unknown, name))
             unknown.push_back(name);
     };
     for (const batch::Gate& gate : gates) {
@@ -192,9 +194,12 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
         return failure(*problem);
     for (const ModelRun& model : missing.models)
         if (const auto kinds = batch::kindsOf(options.baseline, model.id); !kinds.empty())
-            printNotes({fmt::format("{} is of {}; its baselines are of {}", model.id,
-                                    batch::kindOf(*model.report), fmt::join(kinds, "; of "))},
-                       false);
+            printNotes(
+                {fmt::format("{} is of {}; its baselines are of {}", model.id,
+                             batch::kindOf(*model.report), fmt::join(kinds, "; of ")) +
+                 (contains(kinds, batch::kindOf(*model.report)) ? ": its structure has changed"
+                                                                : "")},
+                false);
     if (options.policy == "create" && !options.baseline.empty())
         return batch::updateBaseline(options.baseline, missing, "");
     return {};
@@ -219,16 +224,18 @@ Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>
 
 int printVerdict(const RunReport& run, const GateOptions& options) {
     std::string out = verdictLine(run) + "\n";
+    const auto addLine = [&](const std::string& text) { // names in it are no lines of their own
+        out += "  " + app::visible(text) + "\n";
+    };
     for (const GateRow& gate : run.gates)
         if (gate.verdict != GateRow::Verdict::Pass && gate.verdict != GateRow::Verdict::Skipped)
-            out +=
-                fmt::format("  {} {}: {}{} is {}, limit {}{}\n", nameOf(gate.verdict), gate.model,
-                            gate.metric, gate.base.empty() ? "" : " was " + gate.base + ",",
-                            gate.now.empty() ? "unknown" : gate.now, gate.limit,
-                            gate.note.empty() ? "" : " (" + gate.note + ")");
+            addLine(fmt::format("{} {}: {}{} is {}, limit {}{}", nameOf(gate.verdict), gate.model,
+                                gate.metric, gate.base.empty() ? "" : " was " + gate.base + ",",
+                                gate.now.empty() ? "unknown" : gate.now, gate.limit,
+                                gate.note.empty() ? "" : " (" + gate.note + ")"));
     for (const ModelRun& model : run.models)
         if (model.state != ModelRun::State::Done)
-            out += fmt::format("  {} {}: {}\n", nameOf(model.state), model.id, model.message);
+            addLine(fmt::format("{} {}: {}", nameOf(model.state), model.id, model.message));
     printOut(out);
     if (options.github)
         tellGithub(run);
