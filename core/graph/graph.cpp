@@ -300,13 +300,47 @@ size_t Graph::removeDead() {
     return dead.size();
 }
 
+namespace {
+
+/// Who makes the inputs of each node, close together: a walk from node to node would fetch a whole
+/// value for each.
+class Makers {
+public:
+    static constexpr uint32_t none = UINT32_MAX;
+
+    explicit Makers(const Graph& graph) : m_first(graph.nodeBound() + 1, 0) {
+        std::vector<uint32_t> makerOf(graph.valueBound(), none);
+        for (NodeId id : graph.nodes())
+            for (ValueId output : graph.node(id).outputs)
+                if (output.valid())
+                    makerOf[output.index()] = id.index();
+        uint32_t next = 0;
+        for (NodeId id : graph.nodes()) {
+            while (next <= id.index())
+                m_first[next++] = static_cast<uint32_t>(m_makers.size());
+            for (ValueId input : graph.node(id).inputs)
+                m_makers.push_back(input.valid() ? makerOf[input.index()] : none);
+        }
+        while (next < m_first.size())
+            m_first[next++] = static_cast<uint32_t>(m_makers.size());
+    }
+
+    size_t count(uint32_t node) const { return m_first[node + 1] - m_first[node]; }
+
+    uint32_t of(uint32_t node, size_t input) const { return m_makers[m_first[node] + input]; }
+
+private:
+    std::vector<uint32_t> m_first, m_makers;
+};
+
+} // namespace
+
 std::vector<NodeId> topologicalOrder(const Graph& graph) {
-    auto numberOf = [](NodeId id) { return id.valid() ? id.index() : UINT32_MAX; };
+    auto numberOf = [](NodeId id) { return id.valid() ? id.index() : Makers::none; };
+    const Makers makers(graph);
     DepthFirstOrder depthFirst(
-        graph.nodeBound(), [&](uint32_t node) { return graph.node(NodeId(node)).inputs.size(); },
-        [&](uint32_t node, size_t input) {
-            return numberOf(graph.producer(graph.node(NodeId(node)).inputs[input]));
-        });
+        graph.nodeBound(), [&](uint32_t node) { return makers.count(node); },
+        [&](uint32_t node, size_t input) { return makers.of(node, input); });
     for (ValueId output : graph.outputs())
         depthFirst.visit(numberOf(graph.producer(output)));
     std::vector<NodeId> rest;
