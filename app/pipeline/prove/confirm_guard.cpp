@@ -64,6 +64,7 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
         if (isRefuted)
             continue;
         guard.agreeing += held;
+        guard.isProved = isProved;
         return held >= fewestDrawn || (isProved && held > 0) ? guard : Guard();
     }
     return {};

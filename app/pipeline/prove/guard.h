@@ -27,6 +27,7 @@ struct Guard {
     std::string shared;        ///< "`where min(p.value) < 0`"
     std::string suggested;     ///< "`where min(p.value) >= 0`"
     size_t agreeing = 0;       ///< passing samples that are left with it
+    bool isProved = false;     ///< the rule with it, by the exact level
     std::map<std::string, AttributeValue> values; ///< of claims about attributes
 
     explicit operator bool() const { return !claims.empty(); }

@@ -394,6 +394,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
             proof.shared = guard.shared;
             proof.guard = guard.suggested;
             proof.guarded = guard.agreeing;
+            proof.isGuardProved = guard.isProved;
         }
     }
     if (proof.samples > 0)
@@ -437,6 +438,15 @@ std::string withoutSample(const RuleProof& proof) {
                : fmt::format("no sample: it fired in none of {} generated graphs", proof.attempts);
 }
 
+std::string guardAdvice(const RuleProof& proof) {
+    return proof.isGuardProved
+               ? fmt::format("with {} it is proved", proof.guard)
+               : fmt::format(
+                     "with {} the {} samples that are left agree; that proves nothing: look "
+                     "whether it is the cause",
+                     proof.guard, proof.guarded);
+}
+
 std::string proofText(const RuleProof& proof) {
     if (proof.passed())
         return {};
@@ -459,10 +469,8 @@ std::string proofText(const RuleProof& proof) {
         from = end + 1;
     }
     if (!proof.guard.empty())
-        out +=
-            fmt::format("   = the failing samples share {}\n   = fix: with {} the {} samples that "
-                        "are left agree\n",
-                        proof.shared, proof.guard, proof.guarded);
+        out += fmt::format("   = the failing samples share {}\n   = fix: {}\n", proof.shared,
+                           guardAdvice(proof));
     else if (!proof.advice.empty())
         out += "   = fix: " + proof.advice + "\n";
     return out;

@@ -51,6 +51,7 @@ struct RuleProof {
     std::string shared;                          ///< what the failing samples have in common
     std::string guard;                           ///< what would make the rule right
     size_t guarded = 0;                          ///< samples that are left with it, all agree
+    bool isGuardProved = false;                  ///< the rule with it, by the exact level
     std::string open;   ///< why no side can be run: "`com.acme.Gated` has no body"; else empty
     std::string unfit;  ///< why the last graph did not fit, when none did
     uint32_t empty = 0; ///< graphs in which it fired, where no result of any has an element
@@ -84,6 +85,9 @@ std::string verdictText(const RuleProof& proof);
 
 /// "no sample: it fired in none of 1601 generated graphs", of a rule that has none.
 std::string withoutSample(const RuleProof& proof);
+
+/// What is to be said of RuleProof::guard, which is there.
+std::string guardAdvice(const RuleProof& proof);
 
 /// E0501 as a person reads it; empty when the proof passed.
 std::string proofText(const RuleProof& proof);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/prove/proof_diagnostics.h"
 
-#include <fmt/format.h>
-
 namespace fuselage::app {
 
 namespace {
@@ -30,7 +28,7 @@ void addProof(const RuleProof& proof, Diagnostics& out) {
                                      "result");
     d.found = proof.counterexamples[0].difference;
     if (!proof.guard.empty())
-        d.fix = "with " + proof.guard + " the samples that are left agree";
+        d.fix = guardAdvice(proof);
     else
         d.fix = proof.advice;
 }
