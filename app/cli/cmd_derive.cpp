@@ -48,7 +48,7 @@ int run(Options& options) {
     if (!derived)
         return reportError(derived.error());
     if (options.output.empty())
-        printOut(derived->text);
+        writeOut(derived->text);
     else if (auto written = writeFile(options.output, derived->text); !written)
         return reportError(written.error());
     std::string sites =

@@ -51,7 +51,7 @@ int formatInput(bool check) {
     if (!out)
         return ExitInput;
     if (!check)
-        printOut(*out);
+        writeOut(*out);
     return check && *out != text ? ExitGate : ExitOk;
 }
 

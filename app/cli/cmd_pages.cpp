@@ -24,7 +24,7 @@ constexpr Shell shells[] = {
 
 Action addManual(CLI::App& app) {
     return [&app] {
-        printOut(manualPage(describe(*app.get_parent()), FUSELAGE_VERSION));
+        writeOut(manualPage(describe(*app.get_parent()), FUSELAGE_VERSION));
         return ExitOk;
     };
 }
@@ -40,7 +40,7 @@ Action addCompletions(CLI::App& app) {
     return [name, &app] {
         for (const Shell& shell : shells)
             if (shell.name == *name)
-                printOut(shell.render(describe(*app.get_parent())));
+                writeOut(shell.render(describe(*app.get_parent())));
         return ExitOk;
     };
 }

@@ -251,7 +251,7 @@ Result<void> checkWritable(const std::string& path) {
 
 Result<void> writeFile(const std::string& path, const std::string& content) {
     if (path.rfind("-.", 0) == 0) {
-        printOut(content);
+        writeOut(content);
         return {};
     }
     return fuselage::writeFile(content, path);

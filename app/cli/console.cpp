@@ -175,8 +175,11 @@ Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>&
     return out;
 }
 
-void printOut(const std::string& raw) {
-    const std::string text = app::visible(raw, "\n\t");
+void printOut(const std::string& text) {
+    writeOut(app::visible(text, "\n\t"));
+}
+
+void writeOut(const std::string& text) {
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
     if ((!written || std::fflush(stdout) != 0) && lostOutput == 0)
         lostOutput = errno;

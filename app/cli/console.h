@@ -40,8 +40,12 @@ int interruptedCode();
 /// "N=4" entries as a map; error "usage.dim" quotes the entry that is not NAME=NUMBER.
 Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>& entries);
 
-/// Prints to standard output; a closed pipe ends the program quietly.
+/// Prints to standard output what people read, with names' control characters visible; a closed
+/// pipe ends the program quietly.
 void printOut(const std::string& text);
+
+/// The same for what is a file's content: nothing is changed.
+void writeOut(const std::string& text);
 
 /// The exit code of the program: `exitCode`, or that of an output that could not be written.
 int outputLost(int exitCode);

@@ -103,3 +103,12 @@ TEST_F(CliFiles, AnOptionLeavesTheFileBehindItsValue) {
         expectHas(ran.output + ran.errors, "broken.fuse");
     }
 }
+
+TEST_F(CliFiles, LineEndsOfAFileThatIsPrintedStay) {
+    const std::string text = "fuse 1;\r\nrule R { match { y = Relu(x); } }\r\n";
+    folder.write("crlf.fuse", text);
+    const auto ran = fuselage::testing_support::runProcess(
+        {"sh", "-c", "exec \"$0\" fmt - < \"$1\"", FUSELAGE_PROGRAM, folder.file("crlf.fuse")});
+    ASSERT_TRUE(ran);
+    EXPECT_EQ(ran->output, text) << ran->errors;
+}
