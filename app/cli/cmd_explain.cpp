@@ -35,8 +35,10 @@ int run(Options& options) {
     auto explained = app::explainModel(opened->model, opened->library, explain, progress);
     if (!explained)
         return reportError(explained.error());
-    printOut(options.json ? app::renderExplanationJson(*explained)
-                          : app::renderExplanation(*explained, options.limit));
+    if (options.json)
+        writeOut(app::renderExplanationJson(*explained));
+    else
+        printOut(app::renderExplanation(*explained, options.limit));
     return ExitOk;
 }
 

@@ -189,7 +189,7 @@ int run(const Options& options) {
         failed += *unsound;
     }
     if (options.asJson)
-        printOut(app::renderRulesJson(report));
+        writeOut(app::renderRulesJson(report));
     return failed > 0 ? ExitGate : ExitOk;
 }
 
