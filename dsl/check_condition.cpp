@@ -7,7 +7,6 @@
 #include "dsl/suggest.h"
 
 #include <algorithm>
-#include <cctype>
 #include <initializer_list>
 #include <sstream>
 
@@ -110,12 +109,9 @@ void RuleCompiler::checkChoice(const Expression& figure, const Expression& text)
     Diagnostic& d = error("E0219", text.span, "`" + name + "` is never \"" + text.text + "\"");
     for (const std::string& choice : choices)
         d.expected += (d.expected.empty() ? "`\"" : " or `\"") + choice + "\"`";
-    std::string lower = text.text;
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     std::string near(typeElsewhere(text.text));
     if (std::find(choices.begin(), choices.end(), near) == choices.end())
-        near = closest(lower, choices);
+        near = closest(lowered(text.text), choices);
     d.fix = "write `\"" + (near.empty() ? choices.front() : near) + "\"`";
 }
 

@@ -6,7 +6,6 @@
 #include "dsl/suggest.h"
 
 #include <algorithm>
-#include <cctype>
 
 namespace fuselage::dsl {
 
@@ -111,10 +110,8 @@ constexpr NameElsewhere typeRows[] = {
 
 /// In lower case, without `_` and without the "2d" or "V2" of its end.
 std::string bared(std::string_view name) {
-    std::string out;
-    for (const char c : name)
-        if (c != '_')
-            out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::string out = lowered(name);
+    std::erase(out, '_');
     for (const std::string_view end : {"v2", "v3", "v4", "1d", "2d", "3d"})
         if (out.size() > end.size() && out.ends_with(end))
             return out.substr(0, out.size() - end.size());
@@ -125,8 +122,7 @@ std::string bared(std::string_view name) {
 const std::string* sameOperator(std::string_view inLowerCase) {
     const std::vector<std::string>& names = operatorNames();
     const auto found = std::find_if(names.begin(), names.end(), [&](const std::string& name) {
-        return std::equal(name.begin(), name.end(), inLowerCase.begin(), inLowerCase.end(),
-                          [](unsigned char a, char b) { return std::tolower(a) == b; });
+        return lowered(name) == inLowerCase;
     });
     return found == names.end() ? nullptr : &*found;
 }
@@ -149,9 +145,7 @@ std::string_view operatorElsewhere(std::string_view name) {
 
 std::string_view typeElsewhere(std::string_view name) {
     const std::string_view bare = name.substr(name.rfind('.') + 1); // "torch.half"
-    std::string wanted;
-    for (const char c : bare)
-        wanted += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string wanted = lowered(bare);
     for (const auto& [elsewhere, here] : typeRows)
         if (elsewhere == wanted)
             return here;

@@ -8,7 +8,7 @@ namespace fuselage::dsl {
 
 namespace {
 
-char lowered(char c) {
+char lowerOf(char c) {
     return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
 }
 
@@ -24,10 +24,10 @@ size_t distance(std::string_view a, std::string_view b) {
         last = row;
         row[0] = i;
         for (size_t j = 1; j <= b.size(); ++j) {
-            size_t changed = last[j - 1] + (lowered(a[i - 1]) == lowered(b[j - 1]) ? 0 : 1);
+            size_t changed = last[j - 1] + (lowerOf(a[i - 1]) == lowerOf(b[j - 1]) ? 0 : 1);
             row[j] = std::min({changed, last[j] + 1, row[j - 1] + 1});
-            bool isSwap = i > 1 && j > 1 && lowered(a[i - 1]) == lowered(b[j - 2]) &&
-                          lowered(a[i - 2]) == lowered(b[j - 1]);
+            bool isSwap = i > 1 && j > 1 && lowerOf(a[i - 1]) == lowerOf(b[j - 2]) &&
+                          lowerOf(a[i - 2]) == lowerOf(b[j - 1]);
             if (isSwap)
                 row[j] = std::min(row[j], before[j - 2] + 1);
         }
@@ -36,6 +36,13 @@ size_t distance(std::string_view a, std::string_view b) {
 }
 
 } // namespace
+
+std::string lowered(std::string_view word) {
+    std::string out;
+    for (const char c : word)
+        out += lowerOf(c);
+    return out;
+}
 
 std::string closest(std::string_view word, const std::vector<std::string>& candidates) {
     // In a word of one letter every other letter is near: only its case may differ.

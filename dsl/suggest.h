@@ -8,6 +8,9 @@
 
 namespace fuselage::dsl {
 
+/// A to Z as a to z.
+std::string lowered(std::string_view word);
+
 /// The candidate with the smallest edit distance, or empty when none is close.
 std::string closest(std::string_view word, const std::vector<std::string>& candidates);
 

@@ -228,10 +228,7 @@ private Q_SLOTS:
         MainWindow window(settings);
         window.canvases().setDot({}, false); // no worker, no word about it
         window.show();
-        Problem problem;
-        problem.code = "save.write";
-        problem.message = "disk full";
-        window.session().addProblem(problem);
+        window.session().addProblem(diskFull());
         const auto ground = [&] {
             return window.notice().palette().color(QPalette::Window).lightness();
         };
@@ -248,9 +245,7 @@ private Q_SLOTS:
         MainWindow window(settings);
         window.canvases().setDot({}, false); // no worker, no word about it
         window.show();
-        Problem problem;
-        problem.code = "save.write";
-        problem.message = "disk full";
+        Problem problem = diskFull();
         window.session().addProblem(problem);
         QVERIFY(window.notice().isVisible());
         window.notice().dismiss();
@@ -280,6 +275,13 @@ private Q_SLOTS:
     }
 
 private:
+    static Problem diskFull() {
+        Problem out;
+        out.code = "save.write";
+        out.message = "disk full";
+        return out;
+    }
+
     QString writeGraph(const QString& name, const std::string& text) {
         QString path = m_folder.filePath(name);
         auto graph = model_io::loadText(text);
