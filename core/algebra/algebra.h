@@ -26,8 +26,10 @@ struct Demand {
         NotZero,
         NotNegative,
         Positive,
-        Grows, ///< no demand of real numbers: an exponential or logarithm of this may leave its
-               ///< type
+        Grows,   ///< no demand of real numbers: an exponential or logarithm of this may leave its
+                 ///< type
+        HasRest, ///< of any numbers: a view of this, in which -1 stands for nothing where another
+                 ///< dimension is 0
     };
 
     Kind kind = Kind::NotZero;

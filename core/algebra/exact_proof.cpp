@@ -134,7 +134,8 @@ private:
 bool implies(Algebra& algebra, const Demand& given, const Demand& wanted) {
     using Kind = Demand::Kind;
     const bool stronger =
-        given.kind == wanted.kind || (given.kind == Kind::Positive && wanted.kind != Kind::Grows);
+        given.kind == wanted.kind || (given.kind == Kind::Positive && wanted.kind != Kind::Grows &&
+                                      wanted.kind != Kind::HasRest);
     auto spread = [&](const Expr& of) { return algebra.make("channels", {of}); };
     return stronger &&
            (algebra.equal(given.of, wanted.of) || algebra.equal(spread(given.of), wanted.of) ||
@@ -177,7 +178,7 @@ bool areOneView(Algebra& algebra, const Expr& before, const Expr& after) {
 std::string Way::missing(Algebra& algebra, const std::vector<Demand>& wanted,
                          const std::vector<Demand>& given, bool isNew) {
     for (const Demand& each : wanted) {
-        if (!isNew && each.kind == Demand::Kind::Grows)
+        if (!isNew && (each.kind == Demand::Kind::Grows || each.kind == Demand::Kind::HasRest))
             continue; // an exponential less cannot overflow
         bool isMet = std::any_of(given.begin(), given.end(), [&](const Demand& other) {
             return implies(algebra, other, each);
@@ -186,6 +187,8 @@ std::string Way::missing(Algebra& algebra, const std::vector<Demand>& wanted,
             continue;
         if (each.kind == Demand::Kind::Grows)
             return "an exponential or logarithm that was not there may leave its type";
+        if (each.kind == Demand::Kind::HasRest)
+            return "-1 of a Reshape that was not there stands for nothing where a dimension is 0";
         return isNew ? "it is no number in more places than before"
                      : "it is a number where there was none";
     }

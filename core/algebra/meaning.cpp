@@ -17,6 +17,17 @@ namespace {
 /// makes another number of the tape, that number must be the value itself.
 constexpr double standIns[] = {0.73625141, 0.51938472};
 
+/// A list with -1 beside something that may be 0; of a word its text has to do.
+bool asksForRest(const Known& shape) {
+    auto isRest = [](const Known& item) { return item.literal && *item.literal == -1; };
+    if (shape.kind != Known::Kind::List)
+        return shape.text.find("-1") != std::string::npos;
+    return std::any_of(shape.items.begin(), shape.items.end(), isRest) &&
+           std::any_of(shape.items.begin(), shape.items.end(), [&](const Known& item) {
+               return !isRest(item) && !(item.literal && *item.literal > 0);
+           });
+}
+
 class Meaning {
 public:
     Meaning(Algebra& algebra, const Application& application)
@@ -347,7 +358,11 @@ Expr Meaning::element() {
             m_algebra.note("`allowzero` of Reshape is 0");
         Application plain = m_at;
         plain.attributes.erase("allowzero");
-        return Meaning(m_algebra, plain).unknown();
+        Expr view = Meaning(m_algebra, plain).unknown();
+        const Known* shape = attribute("shape");
+        if (m_algebra.demands && shape && asksForRest(*shape))
+            m_algebra.demands->push_back({Demand::Kind::HasRest, view});
+        return view;
     }
     default:
         if (hasTrait(m_at.op, Elementwise))

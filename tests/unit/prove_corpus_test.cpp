@@ -3,6 +3,7 @@
 // the exact level proves none that is wrong, and most of the library.
 #include "app/pipeline/prove/proof.h"
 #include "core/algebra/exact_proof.h"
+#include "core/support/file.h"
 #include "tests/bench/lawful.h"
 #include "tests/bench/mutants.h"
 
@@ -31,6 +32,23 @@ std::vector<app::RuleProof> proofsOf(const std::string& file, uint64_t seed) {
     return std::move(*proofs);
 }
 
+/// Where the bracket at `at` is closed.
+size_t closed(const std::string& text, size_t at) {
+    for (int depth = 1; depth > 0;) {
+        at = text.find_first_of("{}", at + 1);
+        depth += text.at(at) == '{' ? 1 : -1;
+    }
+    return at;
+}
+
+/// The rule of a file with one condition more; `name`: where its name stands.
+std::string withCondition(const std::string& text, const Span& name, const std::string& condition) {
+    const size_t begin = text.rfind("rule", name.begin);
+    std::string out = text.substr(begin, closed(text, text.find('{', begin)) + 1 - begin);
+    const size_t end = closed(out, out.find('{', out.find("match")));
+    return out.insert(end, condition + "; ");
+}
+
 bool isProved(const Rule& rule) {
     Progress progress;
     return proveExactly(rule, progress).level != ExactProof::Level::None;
@@ -56,6 +74,36 @@ TEST(ProofCorpus, SoundRulesAreNotBlamed) {
             EXPECT_EQ(proof.failing, 0U) << app::proofText(proof);
         }
     }
+}
+
+/// On graphs that the search for them did not see.
+TEST(ProofCorpus, ConditionsThatAreOfferedHold) {
+    const app::RuleLibrary library = libraryOf("unsound.fuse");
+    const auto proofs = proofsOf("unsound.fuse", 5);
+    const std::string text =
+        *readFile(std::string(FUSELAGE_SOURCE_DIR) + "/tests/prove/unsound.fuse");
+    size_t offered = 0;
+    for (const app::RuleProof& proof : proofs) {
+        if (!proof.guard.starts_with("`where ") ||
+            proof.guard.find('`', 1) + 1 < proof.guard.size())
+            continue;
+        ++offered;
+        app::RuleOptions options;
+        options.builtin = false;
+        const std::string condition = proof.guard.substr(1, proof.guard.size() - 2);
+        options.texts.push_back({"guarded.fuse", "fuse 1;\nopset >= 23;\n" +
+                                                     withCondition(text, proof.span, condition)});
+        const auto guarded = app::requireRuleLibrary(options);
+        ASSERT_TRUE(guarded) << guarded.error().text();
+        app::ProofOptions proving;
+        proving.seed = 500;
+        Progress progress;
+        for (const Rule& rule : guarded->loaded.rules.rules) {
+            const app::RuleProof again = app::proveRule(rule, proving, progress);
+            EXPECT_EQ(again.failing, 0U) << proof.guard << "\n" << app::proofText(again);
+        }
+    }
+    EXPECT_GE(offered, 15U);
 }
 
 /// Those for other runtimes too: W0503 for none of them.

@@ -5,6 +5,7 @@
 #include "core/algebra/exact_proof.h"
 
 #include <algorithm>
+#include <random>
 
 namespace fuselage::app {
 
@@ -15,6 +16,8 @@ constexpr uint64_t mostDrawn = 600; ///< samples to confirm one guard
 constexpr uint64_t mostTries = 12;  ///< graphs for one of them
 constexpr uint64_t fewestDrawn = 8; ///< of a guard that the exact level says nothing of
 constexpr uint64_t drawnOfProved = 24;
+constexpr int mostChanged = 4000;   ///< samples to look around one guard
+constexpr uint32_t mostChanges = 4; ///< of the choices of one
 
 /// So many that a failing one would be among them, but for one time in a hundred, if the guard did
 /// nothing.
@@ -23,6 +26,52 @@ uint64_t enough(const Judged& judged, const Guard& guard) {
     const size_t all = judged.passing.size() + judged.failing.size();
     const uint64_t pairs = guard.claims.size() > 1 ? 4 : 1;
     return std::min<uint64_t>(pairs * (5 * all / judged.failing.size() + 8), mostDrawn);
+}
+
+/// A few decisions are others, gone or new.
+std::vector<uint32_t> changed(std::vector<uint32_t> choices, std::mt19937_64& random) {
+    constexpr uint32_t highest = 4;
+    for (uint64_t changes = 1 + random() % mostChanges; changes > 0 && !choices.empty();
+         --changes) {
+        const auto at = choices.begin() + static_cast<std::ptrdiff_t>(random() % choices.size());
+        const auto answer = static_cast<uint32_t>(random() % highest);
+        switch (random() % 4) {
+        case 0:
+            choices.erase(at);
+            break;
+        case 1:
+            choices.insert(at, answer);
+            break;
+        default:
+            *at = answer;
+        }
+    }
+    return choices;
+}
+
+/// Looks for a way around a guard: what is like the samples at hand, is in the guard and differs.
+/// It is among the failing ones of `judged` then.
+bool isRefutedNearby(const PreparedRule& rule, const Guard& guard, uint64_t seed, Judged& judged,
+                     Progress& progress) {
+    const Judge judge(rule.rule);
+    const std::vector<GuardTerm> terms = guardTerms(rule.rule);
+    std::mt19937_64 random(seed);
+    for (int tried = 0; tried < mostChanged && !progress.cancelled(); ++tried) {
+        const bool isFromFailing = judged.agreed.empty() || random() % 2 == 0;
+        const auto& from = isFromFailing ? judged.differed : judged.agreed;
+        Choices choices(changed(from[random() % from.size()], random));
+        auto sample = generateSample(rule, choices, progress, terms);
+        if (!sample || !guard.admits(sample->facts))
+            continue;
+        const Verdict verdict = judge.of(*sample, progress);
+        if (verdict.kind == Verdict::Kind::Unfit)
+            continue;
+        const bool isRefuted = verdict.kind == Verdict::Kind::Differs;
+        (isRefuted ? judged.failing : judged.passing).push_back(std::move(sample->facts));
+        if (isRefuted)
+            return true;
+    }
+    return false;
 }
 
 } // namespace
@@ -61,7 +110,8 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
             (isRefuted ? judged.failing : judged.passing).push_back(std::move(sample->facts));
             ++held;
         }
-        if (isRefuted)
+        if (isRefuted ||
+            (!isProved && isRefutedNearby(rule, guard, seed + attempt, judged, progress)))
             continue;
         guard.agreeing += held;
         guard.isProved = isProved;

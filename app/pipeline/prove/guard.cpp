@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/prove/guard.h"
 
+#include "core/ops/op_table.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -68,12 +70,15 @@ std::vector<Claim> sorted(std::vector<Claim> claims) {
     return claims;
 }
 
+bool admitsAll(const std::vector<Claim>& claims, const Facts& facts) {
+    return std::all_of(claims.begin(), claims.end(),
+                       [&](const Claim& claim) { return claim.admits(facts); });
+}
+
 size_t countOf(const std::vector<Facts>& samples, const std::vector<Claim>& claims) {
     return static_cast<size_t>(
-        std::count_if(samples.begin(), samples.end(), [&](const Facts& facts) {
-            return std::all_of(claims.begin(), claims.end(),
-                               [&](const Claim& claim) { return claim.admits(facts); });
-        }));
+        std::count_if(samples.begin(), samples.end(),
+                      [&](const Facts& facts) { return admitsAll(claims, facts); }));
 }
 
 /// Thresholds that cut off failing samples of one side.
@@ -150,6 +155,19 @@ int rankOf(const Claim& claim) {
     return (isContents ? 1 : 3) + (isNumber ? 1 : 0);
 }
 
+/// What the author had in mind who forgot the attribute.
+bool isDefault(const Claim& claim) {
+    const size_t bracket = claim.name.find('[');
+    const std::string name = claim.name.substr(bracket + 1, claim.name.size() - bracket - 2);
+    const auto op = opFromName("", claim.name.substr(0, bracket));
+    if (!op)
+        return true; // one that the rules declare: not known here
+    const std::vector<AttributeSchema>& all = attributesOf(*op);
+    return std::any_of(all.begin(), all.end(), [&](const AttributeSchema& each) {
+        return each.name == name && each.fallback && text(*each.fallback) == claim.text;
+    });
+}
+
 struct Found {
     std::vector<Claim> claims;
     int rank = 0;
@@ -178,9 +196,15 @@ bool Claim::admits(const Facts& facts) const {
            (!most || said->second <= *most) && (!below || said->second < *below);
 }
 
+bool Guard::admits(const Facts& facts) const {
+    return admitsAll(claims, facts);
+}
+
 bool Guard::isDoubtful() const {
     return std::any_of(claims.begin(), claims.end(), [](const Claim& claim) {
-        if (isAttributeFact(claim.name) || isTruth(claim))
+        if (isAttributeFact(claim.name))
+            return !isDefault(claim);
+        if (isTruth(claim))
             return claim.text == "false" && claim.name.find(".shape") != std::string::npos;
         const bool isSize =
             claim.name.ends_with(".rank") || claim.name.find_first_of(".[( ") == std::string::npos;

@@ -32,9 +32,12 @@ struct Guard {
 
     explicit operator bool() const { return !claims.empty(); }
 
+    bool admits(const Facts& facts) const;
+
     /// It leaves tensors of few elements alone, in which little can go wrong, or of many
     /// dimensions, or cuts a constant at a number of the samples, or wants two shapes or two of
-    /// their dimensions to differ: that these agree says nothing.
+    /// their dimensions to differ, or takes an attribute's value that is not its default: that
+    /// these agree says nothing.
     bool isDoubtful() const;
 };
 

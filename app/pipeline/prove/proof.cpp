@@ -365,7 +365,9 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
             proof.samples == wanted)
             wanted = samplesOfPartial;
         note(met, choices.structure(), *sample);
-        if (verdict.kind == Verdict::Kind::Agrees) {
+        const bool isAgreed = verdict.kind == Verdict::Kind::Agrees;
+        (isAgreed ? judged.agreed : judged.differed).push_back(choices.taken());
+        if (isAgreed) {
             judged.passing.push_back(sample->facts);
             continue;
         }
