@@ -285,6 +285,14 @@ ElementTypes inputTypesOf(Op op, size_t slot) {
     return slot < mostKept && index < kept.size() ? kept[index] : typesOfAllForms(op, slot);
 }
 
+bool isParameterInput(Op op, size_t slot) {
+    const OpSchema* newest = publishedSchema(rowOf(op).domain, rowOf(op).name, INT64_MAX);
+    const ElementTypes types = newest ? newest->inputTypes(slot) : ElementTypes();
+    return !hasTrait(op, Elementwise) && types.restricted() && !types.allows(DType::Float32) &&
+           !types.allows(DType::Int8) && !types.allows(DType::UInt8) &&
+           (types.allows(DType::Int64) || types.allows(DType::Bool));
+}
+
 int64_t newestPublishedOpset() {
     int64_t newest = 1;
     for (const auto& [name, forms] : schemas())

@@ -74,6 +74,10 @@ const OpSchema* publishedSchema(Op op);
 /// precisions are Fuselage's own business.
 ElementTypes inputTypesOf(Op op, size_t slot);
 
+/// An operand that says how, by whole numbers or a flag, and holds no data: the shape of Reshape,
+/// axes; not a stored zero point.
+bool isParameterInput(Op op, size_t slot);
+
 /// First opset from that form on in which the operator has the attribute; 1 where none has, as for
 /// attributes that are of the normal form only.
 int64_t attributeSince(Op op, std::string_view name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operands of a node against the arguments of a term: both orders of commutative operators,
 // named and remaining operands, and `flat` trees.
+#include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
 #include "core/rewrite/matcher_internal.h"
 
@@ -116,14 +117,12 @@ bool Search::matchRestOperands(const Term& term, NodeId id, bool swapped, size_t
     return false;
 }
 
-/// Operands that no argument names must be absent, tested by name, or parameters: integer constants
-/// of an operator whose operands have different roles (the shape of Reshape, not a part of Concat).
+/// Operands that no argument names must be absent, tested by name, or constant parameters.
 bool Search::operandsCovered(const Term& term, NodeId id) {
     if (!term.hasArguments)
         return true;
     const Node& node = m_graph.node(id);
     const std::vector<std::string>& names = inputNamesOf(node.op);
-    bool hasParameters = !hasTrait(node.op, Elementwise) && rowOf(node.op).maxInputs != variadic;
     for (size_t i = 0; i < node.explicitInputs; ++i) {
         if (!node.inputs[i].valid())
             continue;
@@ -137,8 +136,7 @@ bool Search::operandsCovered(const Term& term, NodeId id) {
                       std::any_of(term.tests.begin(), term.tests.end(),
                                   [&](const AttributeTest& t) { return t.name == names[i]; });
         const Value& value = m_graph.value(node.inputs[i]);
-        bool parameter = hasParameters && value.constant && !isFloat(value.constant->dtype());
-        if (tested || parameter)
+        if (tested || (value.constant && isParameterInput(node.op, i)))
             continue;
         return miss(code::operands, &term, id, node.inputs[i], [&] {
             return std::pair("operand " + std::to_string(i + 1) + " `" + value.name + "`",

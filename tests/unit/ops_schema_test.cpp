@@ -29,6 +29,39 @@ bool isVariadic(const std::vector<OperandSchema>& operands) {
 
 } // namespace
 
+TEST(OpSchema, ParametersHoldNoData) {
+    for (const auto& [op, slot] : {std::pair(Op::Reshape, 1),
+                                   {Op::ReduceMax, 1},
+                                   {Op::Slice, 4},
+                                   {Op::Pad, 1},
+                                   {Op::TopK, 1},
+                                   {Op::Resize, 3},
+                                   {Op::Gather, 1},
+                                   {Op::Trilu, 1},
+                                   {Op::CumSum, 1},
+                                   {Op::Split, 1}})
+        EXPECT_TRUE(isParameterInput(op, static_cast<size_t>(slot))) << nameOf(op);
+    for (const auto& [op, slot] : {std::pair(Op::DequantizeLinear, 2),
+                                   {Op::QuantizeLinear, 2},
+                                   {Op::MatMulInteger, 2},
+                                   {Op::ConvInteger, 3},
+                                   {Op::QLinearConv, 8},
+                                   {Op::Pad, 2},
+                                   {Op::Clip, 1},
+                                   {Op::And, 1},
+                                   {Op::Conv, 2},
+                                   {Op::LSTM, 4}})
+        EXPECT_FALSE(isParameterInput(op, static_cast<size_t>(slot))) << nameOf(op);
+    // Where an operand shares the type of what is computed, it is data.
+    for (const OpRow& row : allRows()) {
+        const OpSchema* form = publishedSchema(row.op);
+        for (size_t slot = 0; form && !form->outputs.empty() && slot < form->inputs.size(); ++slot)
+            if (form->inputs[slot].type.starts_with('T') &&
+                form->inputs[slot].type == form->outputs[0].type)
+                EXPECT_FALSE(isParameterInput(row.op, slot)) << label(row) << " " << slot;
+    }
+}
+
 TEST(OpSchema, VersionsFollowEachOther) {
     const OpSchema* old = publishedSchema("", "Clip", 10);
     const OpSchema* now = publishedSchema("", "Clip", 24);
