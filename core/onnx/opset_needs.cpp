@@ -46,6 +46,33 @@ int64_t typesSince(const Graph& graph, const Node& node) {
     return need;
 }
 
+bool takesTypes(const OpSchema& form, const Graph& graph, const Node& node) {
+    for (size_t slot = 0; slot < node.explicitInputs; ++slot) {
+        if (!node.inputs[slot].valid())
+            continue;
+        const Type& type = graph.value(node.inputs[slot]).type;
+        if (type.kind == TypeKind::Tensor && !form.inputTypes(slot).allows(type.dtype))
+            return false;
+    }
+    return true;
+}
+
+/// The first opset from the normal one on whose form takes the operands' types: halves to quantise
+/// (19), bfloat16 in a convolution (22). 1 where the normal one does, or none.
+int64_t operandsSince(const Graph& graph, const Node& node) {
+    const char* name = rowOf(node.op).name;
+    const OpSchema* form = publishedSchema("", name, normalOpset);
+    if (form && takesTypes(*form, graph, node))
+        return 1;
+    const int64_t newest = newestPublishedOpset();
+    for (int64_t version = normalOpset + 1; version <= newest; ++version) {
+        form = publishedSchema("", name, version);
+        if (form && takesTypes(*form, graph, node))
+            return form->since;
+    }
+    return 1;
+}
+
 /// Operators whose normal form is newer than their first opset.
 int64_t formSince(const Graph& graph, const Node& node) {
     if (node.op == Op::GroupNormalization)
@@ -76,14 +103,12 @@ bool fitsForm(const OpSchema& form, const Graph& graph, const Node& node) {
     };
     if (!fits(form.inputs, node.explicitInputs) || !fits(form.outputs, node.outputs.size()))
         return false;
-    for (size_t slot = 0; slot < node.explicitInputs; ++slot) {
-        if (!node.inputs[slot].valid())
-            continue;
-        const Type& type = graph.value(node.inputs[slot]).type;
-        if (type.kind != TypeKind::Tensor || !form.inputTypes(slot).allows(type.dtype))
+    for (size_t slot = 0; slot < node.explicitInputs; ++slot)
+        if (node.inputs[slot].valid() &&
+            graph.value(node.inputs[slot]).type.kind != TypeKind::Tensor)
             return false;
-    }
-    return std::none_of(node.attributes.begin(), node.attributes.end(),
+    return takesTypes(form, graph, node) &&
+           std::none_of(node.attributes.begin(), node.attributes.end(),
                         [&](const Attributes::Entry& entry) {
                             return !isSchemaDefault(node.op, entry.name, entry.value) &&
                                    !form.attribute(entry.name);
@@ -120,7 +145,8 @@ int64_t needOf(const Graph& graph, const Node& node, int64_t least) {
     const OpRow& row = rowOf(node.op);
     if (row.domain[0] != '\0')
         return 1;
-    int64_t need = std::max<int64_t>({row.since, formSince(graph, node), typesSince(graph, node)});
+    int64_t need = std::max<int64_t>(
+        {row.since, formSince(graph, node), typesSince(graph, node), operandsSince(graph, node)});
     if (least < normalOpset)
         need = std::max(need, olderForm(graph, node, least));
     for (const Attributes::Entry& entry : node.attributes)

@@ -4,6 +4,7 @@
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
 #include "core/onnx/file_opset.h"
+#include "core/ops/op_schema.h"
 #include "onnx_builder.h"
 
 #include <map>
@@ -221,6 +222,10 @@ TEST(OnnxSave, AnOlderOpsetIsWrittenWhereTheOperatorsHaveTheirFormThere) {
         {"(float[2,3] x) => (y) <float s = {0.5}, int16 z = {0}> "
          "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }",
          13, 21},
+        {"(float16[2,3] x, float16 s) => (y) <int8 z = {0}> "
+         "{ q = QuantizeLinear(x, s, z) y = DequantizeLinear(q, s, z) }",
+         17, 19},
+        {"(bfloat16[1,1,3,3] x, bfloat16[1,1,1,1] w) => (y) { y = Conv(x, w) }", 13, 22},
     };
     for (const auto& row : rows) {
         SCOPED_TRACE(row.body);
@@ -232,11 +237,51 @@ TEST(OnnxSave, AnOlderOpsetIsWrittenWhereTheOperatorsHaveTheirFormThere) {
         ::onnx::ModelProto proto;
         ASSERT_TRUE(proto.ParseFromString(*bytes));
         EXPECT_EQ(opsetOf(proto, ""), row.wanted);
-        EXPECT_EQ(proto.ir_version(), row.wanted < 15 ? 7 : row.wanted < 21 ? 8 : 10);
+        EXPECT_EQ(proto.ir_version(), row.wanted < 15   ? 7
+                                      : row.wanted < 19 ? 8
+                                      : row.wanted < 21 ? 9
+                                                        : 10);
         auto again = model_io::loadBytes(*bytes, ".", {});
         ASSERT_TRUE(again) << again.error().text();
         EXPECT_EQ(text(*again), text(graph));
     }
+}
+
+/// Every type of an operand, of every operator: the opset that the file declares has it.
+TEST(OnnxSave, TheOpsetTakesTheTypesOfOperands) {
+    size_t tried = 0;
+    for (const OpRow& row : allRows()) {
+        const OpSchema* newest = publishedSchema(row.domain, row.name, newestPublishedOpset());
+        if (row.domain[0] != '\0' || !newest || newest->inputs.empty())
+            continue;
+        for (auto type = DType::Float32; type < DType::Float8E4M3FN;
+             type = static_cast<DType>(static_cast<int>(type) + 1)) {
+            Graph graph;
+            NodeSpec spec{row.op, "", {}, {"y"}};
+            bool isLegal = true;
+            for (size_t slot = 0; slot < static_cast<size_t>(row.minInputs) && isLegal; ++slot) {
+                const bool isAlike =
+                    newest->inputs[std::min(slot, newest->inputs.size() - 1)].type ==
+                    newest->inputs[0].type;
+                const DType of = isAlike                                           ? type
+                                 : newest->inputTypes(slot).allows(DType::Float32) ? DType::Float32
+                                                                                   : DType::Int64;
+                isLegal = newest->inputTypes(slot).allows(of);
+                spec.inputs.push_back(
+                    graph.addInput("x" + std::to_string(slot), Type{TypeKind::Tensor, of}));
+            }
+            if (!isLegal || spec.inputs.empty())
+                continue;
+            graph.addOutput(graph.node(graph.addNode(std::move(spec))).outputs[0]);
+            const int64_t opset = model_io::opsetFor(graph);
+            const OpSchema* form = publishedSchema("", row.name, opset);
+            ASSERT_TRUE(form) << row.name << " " << opset;
+            EXPECT_TRUE(form->inputTypes(0).allows(type))
+                << row.name << " of " << nameOf(type) << " in opset " << opset;
+            ++tried;
+        }
+    }
+    EXPECT_GT(tried, 500U);
 }
 
 TEST(OnnxSave, TheOpsetOfAModelIsKeptFrom13On) {
