@@ -92,7 +92,7 @@ Result<SideOutputs> verifySides(Side& before, Side& after, const std::vector<Ten
         const std::string& name = graph.value(graph.outputs()[i]).name;
         DType dtype = reference[i].dtype;
         const bool stored = loss && isFloat(dtype);
-        const double limit = stored ? loss->limit : originalTolerance(dtype);
+        const double limit = stored ? loss->limit : ownTolerance(graph, dtype);
         if (stored)
             report.agreement.push_back(
                 compareOutput(name, "weights", reference[i], loss->outputs[i].toTensor(), limit));
@@ -433,7 +433,7 @@ Result<BenchResult> bench(const BenchOptions& asked, Progress& progress) {
         return failure(library.error());
     const double rules = watch.lap();
     ModelRequest request{options.model, options.fuse.dims, options.inputs};
-    request.whole = namedOperators(*library);
+    request.whole = namedOperators(*library, options.fuse.pipeline);
     request.numbers = options.numbers;
     auto model = loadModel(request, progress);
     if (!model)

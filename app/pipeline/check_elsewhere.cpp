@@ -144,8 +144,11 @@ void Checker::check(const CheckCase& one) {
                                    .note = "the model itself runs: " + outputs.error().text()});
         return;
     }
-    auto checked =
-        checkRun(*judged, m_request.fused, one.inputs, *outputs, m_request.compile, m_progress);
+    std::optional<Graph> fused;
+    if (m_request.fused)
+        fused = sized(m_request.run.clone(), one.dims);
+    auto checked = checkRun(*judged, fused ? &*fused : nullptr, one.inputs, *outputs,
+                            m_request.compile, m_progress);
     if (!checked)
         return notRun(checked.error());
     for (OutputAgreement& agreement : *checked) {

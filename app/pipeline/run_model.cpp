@@ -83,7 +83,11 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     for (size_t i = 0, first = out.outputs.size() - out.inner; i < out.outputs.size(); ++i)
         if (i < first || shared[i - first])
             comparable.push_back(out.outputs[i]);
-    auto checked = checkRun(*judged, options.fused, *inputs, comparable, compile, progress);
+    std::optional<Graph> fused;
+    if (options.fused)
+        fused = sized((*chosen)->clone(), model.dims);
+    auto checked =
+        checkRun(*judged, fused ? &*fused : nullptr, *inputs, comparable, compile, progress);
     if (!checked)
         return failure(checked.error());
     out.checked = std::move(*checked);

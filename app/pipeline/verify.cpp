@@ -77,6 +77,15 @@ double storageTolerance(DType storage, size_t depth) {
     return std::max(toleranceOf(storage), accumulated(unit, depth));
 }
 
+double ownTolerance(const Graph& graph, DType output) {
+    double out = originalTolerance(output);
+    if (isFloat(output))
+        for (DType storage : {DType::Float16, DType::BFloat16})
+            if (const size_t depth = roundingDepth(graph, storage))
+                out = std::max(out, storageTolerance(storage, depth));
+    return out;
+}
+
 namespace {
 
 /// A neighbour of the 16-bit number nearest to `value`; itself where there is no finite one.

@@ -45,6 +45,10 @@ size_t roundingDepth(const Graph& graph, DType storage);
 /// toleranceOf the type.
 double storageTolerance(DType storage, size_t depth);
 
+/// What an output of this type may lose by the operators as the graph has them: originalTolerance,
+/// and where it stores results in 16 bits on the way, what storageTolerance says.
+double ownTolerance(const Graph& graph, DType output);
+
 /// The inputs with every float32 number moved to a neighbour, up or down at random: as close as two
 /// float32 inputs can be. With a 16-bit type, to a neighbour among its numbers.
 std::vector<Tensor> nudged(const std::vector<Tensor>& inputs, uint64_t seed,

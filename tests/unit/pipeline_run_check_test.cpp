@@ -32,7 +32,9 @@ Ran fusedRun(const CompileOptions& compile) {
 
 std::vector<app::OutputAgreement> found(const Ran& ran, bool fused, const CompileOptions& compile) {
     Progress progress;
-    auto out = app::checkRun(ran.model, fused, ran.inputs, ran.outputs, compile, progress);
+    const Graph whole = fuseWhole(ran.model, "Whole");
+    auto out = app::checkRun(ran.model, fused ? &whole : nullptr, ran.inputs, ran.outputs, compile,
+                             progress);
     EXPECT_TRUE(out) << (out ? "" : out.error().text());
     return out ? *out : std::vector<app::OutputAgreement>{};
 }
@@ -167,4 +169,51 @@ TEST(RunCheck, In16BitsSmallResultsMayMoveAsFarAsTheirInputsMoveThem) {
     for (float& number : ran.outputs[0].as<float>())
         number *= 3;
     EXPECT_FALSE(allOk(found(ran, false, half)));
+}
+
+namespace {
+
+/// The outputs of the model's own nodes.
+void runPlain(Ran& ran) {
+    Progress progress;
+    ASSERT_TRUE(prepareGraph(ran.model, progress));
+    ran.inputs = *app::generateInputs(ran.model, 1);
+    auto compiled = CompiledGraph::compile(ran.model.clone(), onCpu());
+    ASSERT_TRUE(compiled) << compiled.error().text();
+    ran.outputs = *compiled->run(ran.inputs);
+}
+
+} // namespace
+
+// The last Cast hides the type whose roundings they have.
+TEST(RunCheck, AModelOfHalvesMayLoseWhatHalvesLose) {
+    Ran ran{*model_io::loadText(
+                "g (float[4,32] x, float[32,32] w) => (float[4,32] y) { a = Cast<to = 16>(x) "
+                " b = Cast<to = 16>(w)  m = MatMul(a, b)  t = Tanh(m)  y = Cast<to = 1>(t) }"),
+            {},
+            {}};
+    runPlain(ran);
+    EXPECT_TRUE(allOk(found(ran, false, onCpu())));
+    EXPECT_TRUE(allOk(found(ran, true, onCpu())));
+    for (float& number : ran.outputs[0].as<float>())
+        number *= 1.5F;
+    EXPECT_FALSE(allOk(found(ran, true, onCpu())));
+}
+
+// A step of a quantiser is larger than any limit of floats, and roundings alone make it.
+TEST(RunCheck, AStepOfAQuantiserIsNoMistake) {
+    Ran ran{*model_io::loadText(
+                "g (float[1] x) => (float[1] y) <float s = {0.1}, float h = {0.3}, uint8 z = {0}> {"
+                " m = Mul(x, h)  q = QuantizeLinear(m, s, z)  y = DequantizeLinear(q, s, z) }"),
+            {},
+            {}};
+    runPlain(ran);
+    // Between two steps, as near as floats are: 0.5 * 0.3 / 0.1.
+    ran.inputs[0].as<float>()[0] = 0.5F;
+    for (float either : {0.1F, 0.2F}) {
+        ran.outputs[0].as<float>()[0] = either;
+        EXPECT_TRUE(allOk(found(ran, false, onCpu()))) << either;
+    }
+    ran.outputs[0].as<float>()[0] = 0.9F;
+    EXPECT_FALSE(allOk(found(ran, false, onCpu())));
 }
