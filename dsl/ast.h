@@ -371,6 +371,7 @@ struct PipelineStep {
 struct Pipeline {
     Name name;
     std::vector<PipelineStep> steps;
+    std::optional<Name> kept; ///< a class
     std::string documentation;
     Span span;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rule's header and clauses, and the loop over all rules and pipelines of a library.
+#include "core/ops/op_table.h"
 #include "dsl/compile_internal.h"
 #include "dsl/suggest.h"
 #include "dsl/tokens.h"
@@ -61,9 +62,32 @@ bool overlapsError(const Diagnostics& problems, const Span& span) {
     return false;
 }
 
-Pipeline compilePipeline(const ast::Pipeline& item) {
+/// The operators of the class that a pipeline keeps.
+std::vector<std::string> keptOperators(const ast::Name& name, const Names& names,
+                                       Diagnostics& diagnostics) {
+    const auto found = operatorsNamed(name, names, diagnostics);
+    std::vector<std::string> out;
+    if (!found) {
+        std::vector<std::string> known;
+        for (const auto& [group, operators] : names.classes)
+            known.push_back(group);
+        diagnostics.error("E0201", name.span, "there is no class `" + name.text + "`").fix =
+            didYouMean(closest(name.text, known),
+                       "define it, `class " + name.text + " = Conv | MatMul;`");
+        return out;
+    }
+    for (Op op : found->ops)
+        out.push_back(qualifiedNameOf(op));
+    for (const CustomOperatorPtr& custom : found->custom)
+        out.push_back(custom->text());
+    return out;
+}
+
+Pipeline compilePipeline(const ast::Pipeline& item, const Names& names, Diagnostics& diagnostics) {
     Pipeline out;
     out.name = item.name.text;
+    if (item.kept)
+        out.kept = keptOperators(*item.kept, names, diagnostics);
     for (const ast::PipelineStep& step : item.steps) {
         PhaseStep made;
         made.phase = step.phase.text;
@@ -439,7 +463,8 @@ Compiled compile(const Library& library, Diagnostics& diagnostics) {
                 fresh.maxOpset = opset->below.value_or(0);
             }
             if (auto* pipeline = std::get_if<ast::Pipeline>(&item))
-                out.pipelines.push_back(compilePipeline(*pipeline));
+                out.pipelines.push_back(compilePipeline(
+                    *pipeline, library.namesOf(pipeline->name.span.source), diagnostics));
             auto* rule = std::get_if<ast::Rule>(&item);
             if (!rule || overlapsError(parsed->diagnostics, rule->span))
                 continue; // what a syntax error left of a rule would only raise follow-up errors

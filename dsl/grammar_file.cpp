@@ -155,7 +155,8 @@ const auto pipelineStep_def = lower[set<&ast::PipelineStep::phase>] >>
 const auto pipeline_def =
     spanned(keyword("pipeline") > lower[set<&ast::Pipeline::name>] > '=' >
             pipelineStep[push<&ast::Pipeline::steps>] >
-            *(keyword("then") > pipelineStep[push<&ast::Pipeline::steps>]) > ';');
+            *(keyword("then") > pipelineStep[push<&ast::Pipeline::steps>]) >
+            -(keyword("keep") > upper[set<&ast::Pipeline::kept>]) > ';');
 
 const auto anyItem_def = rule[become] | pattern[become] | form[become] | operatorItem[become] |
                          classItem[become] | function[become] | import[become] | opset[become] |

@@ -307,7 +307,8 @@ public:
                        step.phase.text + (step.repeat ? "*" : "") +
                            (step.selection ? " by " + step.selection->text : ""));
         documentation(item.documentation);
-        line("pipeline " + item.name.text + " = " + steps + ";");
+        const std::string kept = item.kept ? " keep " + item.kept->text : "";
+        line("pipeline " + item.name.text + " = " + steps + kept + ";");
     }
 
     void blank() { m_out += "\n"; }

@@ -69,6 +69,8 @@ constexpr WordRow ownRows[] = {
     {P::Expect, "miss", "the code of a near miss"},
     {P::Expect, "same", "both sides agree within this relative tolerance"},
     {P::Expect, "nodes", "nodes of the graph afterwards"},
+    {P::Pipeline, "then", "the next phase"},
+    {P::Pipeline, "keep", "operators of this class stay one node each, as their runtime has them"},
     {P::Phase, "canonicalize", "brings exporters' forms to one"},
     {P::Phase, "convert", "replaces spelled-out operators by single ones"},
     {P::Phase, "fuse", "makes fused nodes"},

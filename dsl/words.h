@@ -26,6 +26,7 @@ enum class WordPlace {
     Expect, ///< behind `expect`
     Phase,
     Selection, ///< behind `by`
+    Pipeline,  ///< behind a phase
     Trait,
 };
 

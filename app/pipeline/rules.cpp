@@ -150,8 +150,7 @@ std::set<std::string> namedOperators(const Rule& rule) {
     std::set<std::string> out;
     for (const Term& term : rule.terms) {
         for (Op op : term.ops)
-            out.insert(*domainOf(op) == 0 ? nameOf(op)
-                                          : std::string(domainOf(op)) + "." + nameOf(op));
+            out.insert(qualifiedNameOf(op));
         for (const CustomOperatorPtr& custom : term.custom)
             if (!custom->body)
                 out.insert(custom->text());
@@ -159,8 +158,10 @@ std::set<std::string> namedOperators(const Rule& rule) {
     return out;
 }
 
-std::set<std::string> namedOperators(const RuleLibrary& library) {
+std::set<std::string> namedOperators(const RuleLibrary& library, const std::string& pipeline) {
     std::set<std::string> out;
+    if (const Pipeline* found = findPipeline(library.loaded.rules, pipeline))
+        out.insert(found->kept.begin(), found->kept.end());
     for (const Rule& rule : library.loaded.rules.rules)
         if (!isBuiltIn(rule.file))
             out.merge(namedOperators(rule));

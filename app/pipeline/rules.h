@@ -49,10 +49,11 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options);
 /// name of `without` that no rule has is one, "usage.rule".
 Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options);
 
-/// Operators that a person's rules name, "com.microsoft.MoE": a model is read with them as they
-/// are, and not by what they stand for (ModelRequest::whole). Declared operators with a body are
-/// none.
-std::set<std::string> namedOperators(const RuleLibrary& library);
+/// Operators that a person's rules name or the pipeline keeps, "com.microsoft.MoE": a model is read
+/// with them as they are, and not by what they stand for (ModelRequest::whole). Declared operators
+/// with a body are none.
+std::set<std::string> namedOperators(const RuleLibrary& library,
+                                     const std::string& pipeline = "default");
 
 /// What each rule's `numeric` clause allows, by name.
 std::map<std::string, NumericClass> numericClasses(const RuleLibrary& library);

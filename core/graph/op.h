@@ -236,6 +236,9 @@ const char* nameOf(Op op);
 /// "" for ONNX's own operators, else "com.microsoft"; defined by the op table.
 const char* domainOf(Op op);
 
+/// "Conv", "com.microsoft.MoE"; defined by the op table.
+std::string qualifiedNameOf(Op op);
+
 /// The operator of that name and domain ("" and "ai.onnx" are the same); defined by the op table.
 std::optional<Op> opFromName(std::string_view domain, std::string_view name);
 

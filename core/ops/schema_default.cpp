@@ -23,6 +23,11 @@ const char* domainOf(Op op) {
     return rowOf(op).domain;
 }
 
+std::string qualifiedNameOf(Op op) {
+    const std::string domain = domainOf(op);
+    return domain.empty() ? nameOf(op) : domain + "." + nameOf(op);
+}
+
 bool isSchemaDefault(Op op, std::string_view attribute, const AttributeValue& value) {
     const auto& schemas = attributesOf(op);
     auto found = std::find_if(schemas.begin(), schemas.end(), [&](const AttributeSchema& schema) {

@@ -277,6 +277,8 @@ struct PhaseStep {
 struct Pipeline {
     std::string name;
     std::vector<PhaseStep> steps;
+    /// "com.microsoft.MoE": what the graph is read with as one node each, and written with again.
+    std::vector<std::string> kept;
 };
 
 /// Everything that the loaded .fuse files say.

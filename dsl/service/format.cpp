@@ -104,7 +104,8 @@ bool isSign(const std::vector<Piece>& pieces, size_t at) {
 /// "canonicalize* then": the star of a pipeline.
 bool isStar(const std::vector<Piece>& pieces, size_t at) {
     return pieces[at].is("*") && at + 1 < pieces.size() &&
-           (pieces[at + 1].is("then") || pieces[at + 1].is("by") || pieces[at + 1].is(";"));
+           (pieces[at + 1].is("then") || pieces[at + 1].is("by") || pieces[at + 1].is("keep") ||
+            pieces[at + 1].is(";"));
 }
 
 /// How many "(" and "[" of the statement are open here.

@@ -117,6 +117,8 @@ public:
             if (step.selection)
                 add(Kind::Word, *step.selection);
         }
+        if (pipeline.kept)
+            add(Kind::Class, *pipeline.kept);
     }
 
     void operator()(const ast::Match& match) { walk(match.body); }

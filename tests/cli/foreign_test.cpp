@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that say more than is known here, in every command: unknown attributes, a newer opset, the
 // metadata of PyTorch's exporter. Whole commands; what is read and written, unit_onnx tests.
+#include "core/onnx/model_file.h"
+#include "core/onnx/model_text.h"
+#include "core/onnx/outline.h"
 #include "tests/cli/cli.h"
 #include "tests/support/json_schema.h"
 #include "tests/unit/onnx_builder.h"
@@ -285,4 +288,24 @@ TEST_F(CliForeign, SavedOutputsKeepTheNamesOfTheirTensors) {
     ::onnx::TensorProto tensor;
     ASSERT_TRUE(tensor.ParseFromString(readAll(folder.file("out/output_0.pb"))));
     EXPECT_EQ(tensor.name(), "../../y:0");
+}
+
+TEST_F(CliForeign, ATargetKeepsTheOperatorsThatItsRuntimeHas) {
+    fuselage::model_io::LoadOptions reading;
+    reading.whole = {"com.microsoft.FusedGemm"};
+    const auto graph = fuselage::model_io::loadText(
+        "g (float[2,3] a, float[3,2] b, float[2,2] c) => (y) {"
+        " m = com.microsoft.FusedGemm<activation = \"Relu\">(a, b)  y = Add(m, c) }",
+        reading);
+    ASSERT_TRUE(graph && fuselage::model_io::save(*graph, folder.file("m.onnx")));
+    const auto operators = [&](const char* target) {
+        outputOf({"fuse", "m.onnx", "-o", "t.onnx", "--target", target, "-q"});
+        std::string out;
+        const auto outline = fuselage::model_io::outlineOf(folder.file("t.onnx"));
+        for (const auto& node : outline->nodes)
+            out += node.op + " ";
+        return out;
+    };
+    EXPECT_EQ(operators("ort-cpu"), "com.microsoft.FusedGemm Add ");
+    EXPECT_EQ(operators("standard"), "Gemm Relu Add ");
 }

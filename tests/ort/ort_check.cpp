@@ -133,7 +133,10 @@ Result<Subject> prepare(const std::string& model, const std::string& folder, con
         if (auto saved = model_io::save(*graph, out.original); !saved)
             return failure(saved.error());
     }
-    auto loaded = app::loadModel(out.original, {}, progress);
+    app::ModelRequest request;
+    request.path = out.original;
+    request.whole = app::namedOperators(library, fusing.pipeline);
+    auto loaded = app::loadModel(request, progress);
     if (!loaded)
         return failure(loaded.error());
     const Graph& graph = loaded->graph;
