@@ -104,7 +104,7 @@ Result<Calibrated> calibratePlan(const Graph& graph, PairPlan& plan, const Range
     for (const auto& [pair, read] : open) {
         const auto found = inside.find({read.body, read.value()});
         if (!read.body.empty() && found == inside.end()) {
-            out.lost.insert(pair->node);
+            out.lost.emplace(pair->node, "no set of inputs enters the body that it is in");
             continue;
         }
         const Histogram& histogram =
@@ -113,6 +113,11 @@ Result<Calibrated> calibratePlan(const Graph& graph, PairPlan& plan, const Range
         asked.method = pair->method;
         pair->range = histogram.range(asked, pair->type);
         pair->calibrated = true;
+        // An input that is always 0 is wrong data, which is an error further on.
+        const ValueId value = read.value();
+        if (*pair->range == Range{} && pair->line == 0 && read.graph->producer(value).valid())
+            out.lost.emplace(pair->node, fmt::format("`{}` is 0 in all data: no scale fits",
+                                                     read.graph->value(value).name));
     }
     std::erase_if(plan.pairs, [&](const Pair& pair) { return out.lost.contains(pair.node); });
     return out;

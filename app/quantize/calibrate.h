@@ -6,16 +6,17 @@
 #include "app/quantize/observe.h"
 #include "app/quantize/pair_plan.h"
 
-#include <set>
+#include <map>
 #include <string>
 
 namespace fuselage::quantize {
 
 struct Calibrated {
-    Histograms histograms;      ///< of values of the outermost graph
-    bool any = false;           ///< some line had no range
-    std::set<std::string> lost; ///< nodes in bodies that no set of inputs entered: their lines are
-                                ///< taken out of the plan
+    Histograms histograms; ///< of values of the outermost graph
+    bool any = false;      ///< some line had no range
+    /// Nodes whose lines are taken out of the plan, and why: in bodies that no set of inputs
+    /// entered; or a computed operand is always 0, where no line of a person asks for it.
+    std::map<std::string, std::string> lost;
 };
 
 /// Errors: those of readOf and observe.

@@ -43,14 +43,14 @@ public:
             m_progress.report("sensitivity", i, m_out.units.size());
             if (m_progress.cancelled())
                 return cancelledFailure("measuring sensitivity");
-            auto error = errorOf({m_out.units[i].pairs.begin(), m_out.units[i].pairs.end()}, 1);
+            auto error = errorOf({m_out.units[i].pairs.begin(), m_out.units[i].pairs.end()});
             if (!error)
                 return failure(error.error());
             m_out.units[i].errorAlone = error->first;
         }
         std::stable_sort(m_out.units.begin(), m_out.units.end(),
                          [](const MixedUnit& a, const MixedUnit& b) { return cost(a) > cost(b); });
-        return halve();
+        return choose();
     }
 
 private:
@@ -99,7 +99,7 @@ private:
 
     /// The error with these pairs, and the graph that has it. A model that breaks is infinitely
     /// wrong.
-    Result<std::pair<double, Graph>> errorOf(const Pairs& pairs, size_t sets) const {
+    Result<std::pair<double, Graph>> errorOf(const Pairs& pairs) const {
         PairPlan some = m_plan;
         some.pairs.clear();
         for (size_t pair : pairs)
@@ -107,58 +107,107 @@ private:
         Graph graph = m_model.clone();
         if (auto done = insertPairs(graph, some, m_options.bias); !done)
             return failure(done.error());
-        auto errors = m_judge.compare(graph, sets, m_progress);
+        auto errors = m_judge.compare(graph, m_progress);
         if (!errors && errors.error().code != "quantize.number")
             return failure(errors.error());
         const double error = errors ? worst(*errors) : std::numeric_limits<double>::infinity();
         return std::pair(error, std::move(graph));
     }
 
-    /// Measures the model without the first `left` units.
-    Result<double> measure(size_t left) {
-        if (auto known = m_rows.find(left); known != m_rows.end())
-            return known->second.error;
-        Pairs pairs;
+    using Kept = std::set<size_t>; ///< units that are quantised
+
+    /// All but the first `left`.
+    Kept allBut(size_t left) const {
+        Kept out;
         for (size_t i = left; i < m_out.units.size(); ++i)
-            pairs.insert(m_out.units[i].pairs.begin(), m_out.units[i].pairs.end());
-        auto found = errorOf(pairs, 0);
+            out.insert(out.end(), i);
+        return out;
+    }
+
+    Pairs pairsOf(const Kept& kept) const {
+        Pairs out;
+        for (size_t i : kept)
+            out.insert(m_out.units[i].pairs.begin(), m_out.units[i].pairs.end());
+        return out;
+    }
+
+    /// Makes the row of these.
+    Result<double> measure(const Kept& kept) {
+        if (auto known = m_rows.find(kept); known != m_rows.end())
+            return known->second.error;
+        auto found = errorOf(pairsOf(kept));
         if (!found)
             return failure(found.error());
-        MixedRow row{
-            m_out.units.size() - left, found->first, constantBytes(found->second), 0, 0, false};
+        MixedRow row{kept.size(), found->first, constantBytes(found->second), 0, 0, false};
         if (m_options.predict) {
             auto seconds = m_options.predict(found->second);
             if (!seconds)
                 return failure(seconds.error());
             row.predictedSeconds = *seconds;
         }
-        m_rows.emplace(left, row);
-        m_graphs.emplace(left, std::move(found->second));
+        m_rows.emplace(kept, row);
+        m_graphs.emplace(kept, std::move(found->second));
         return found->first;
     }
 
-    Result<MixedResult> halve() {
+    /// How many of the first to leave out.
+    Result<size_t> halve() {
         size_t low = 0, high = m_out.units.size(); // `high` left out: keeps to any limit
         for (size_t tried : {low, high})
-            if (auto error = measure(tried); !error)
+            if (auto error = measure(allBut(tried)); !error)
                 return failure(error.error());
-        if (m_rows.at(0).error <= m_options.maxError)
-            high = 0;
+        if (m_rows.at(allBut(0)).error <= m_options.maxError)
+            return 0;
         while (high > low + 1) {
             m_progress.report("choosing", m_out.units.size() - (high - low), m_out.units.size());
             const size_t middle = low + (high - low) / 2;
-            auto error = measure(middle);
+            auto error = measure(allBut(middle));
             if (!error)
                 return failure(error.error());
             (*error <= m_options.maxError ? high : low) = middle;
         }
+        return high;
+    }
+
+    /// Of those left out, the least costly first, what the limit has room for after all.
+    Result<Kept> regained(size_t left) {
+        constexpr size_t mostTried = 16;
+        Kept kept = allBut(left);
+        for (size_t i = left, tried = 0; i-- > 0 && tried < mostTried; ++tried) {
+            m_progress.report("choosing", tried, std::min(left, mostTried));
+            if (m_progress.cancelled())
+                return cancelledFailure("choosing");
+            Kept more = kept;
+            more.insert(i);
+            auto found = errorOf(pairsOf(more));
+            if (!found)
+                return failure(found.error());
+            if (found->first <= m_options.maxError)
+                kept = std::move(more);
+        }
+        return kept;
+    }
+
+    Result<MixedResult> choose() {
+        auto left = halve();
+        if (!left)
+            return failure(left.error());
+        auto kept = regained(*left);
+        if (!kept)
+            return failure(kept.error());
+        if (auto error = measure(*kept); !error)
+            return failure(error.error());
         if (auto timed = timeRows(); !timed)
             return failure(timed.error());
-        m_rows.at(high).chosen = true;
-        for (size_t i = 0; i < high; ++i)
-            m_out.units[i].quantised = false;
-        for (auto& [left, row] : m_rows)
+        m_rows.at(*kept).chosen = true;
+        for (size_t i = 0; i < m_out.units.size(); ++i)
+            m_out.units[i].quantised = kept->contains(i);
+        for (auto& [units, row] : m_rows)
             m_out.rows.push_back(row);
+        std::stable_sort(
+            m_out.rows.begin(), m_out.rows.end(), [](const MixedRow& a, const MixedRow& b) {
+                return a.quantised != b.quantised ? a.quantised > b.quantised : a.error > b.error;
+            });
         return std::move(m_out);
     }
 
@@ -166,13 +215,13 @@ private:
         if (!m_options.measure)
             return {};
         std::vector<Graph> graphs;
-        for (auto& [left, graph] : m_graphs)
+        for (auto& [units, graph] : m_graphs)
             graphs.push_back(std::move(graph));
         auto seconds = m_options.measure(graphs);
         if (!seconds)
             return failure(seconds.error());
         size_t i = 0;
-        for (auto& [left, row] : m_rows)
+        for (auto& [units, row] : m_rows)
             row.measuredSeconds = (*seconds)[i++];
         return {};
     }
@@ -184,8 +233,8 @@ private:
     const MixedOptions& m_options;
     Progress& m_progress;
     MixedResult m_out;
-    std::map<size_t, MixedRow> m_rows; ///< by units left out
-    std::map<size_t, Graph> m_graphs;  ///< the same rows as models
+    std::map<Kept, MixedRow> m_rows;
+    std::map<Kept, Graph> m_graphs; ///< the same rows as models
 };
 
 } // namespace

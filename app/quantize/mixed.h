@@ -52,9 +52,10 @@ struct MixedResult {
 int64_t constantBytes(const Graph& graph);
 
 /// `plan` is complete. Units are left out by error alone (squared: noise of several adds up so)
-/// over gain; how many is found by halving, each step measured. The error of one unit is taken on
-/// the judge's first set, of whole models on all. Where even few do not keep to the limit none
-/// are left quantised, which the last row says. Errors: those of insertPairs and the judge.
+/// over gain; how many is found by halving, each step measured; then the last of them are tried
+/// again one by one, and stay in where the limit holds. All errors are of all of the judge's sets.
+/// Where even few do not keep to the limit none are left quantised, which the last row says.
+/// Errors: those of insertPairs and the judge.
 Result<MixedResult> chooseMixed(const Graph& model, const PairPlan& plan,
                                 const Histograms& histograms, const OutputJudge& judge,
                                 const MixedOptions& options, Progress& progress);

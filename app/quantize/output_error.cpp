@@ -77,12 +77,11 @@ Result<OutputJudge> OutputJudge::make(const Graph& model, const ObserveRequest& 
     return out;
 }
 
-Result<std::vector<OutputError>> OutputJudge::compare(const Graph& other, size_t sets,
+Result<std::vector<OutputError>> OutputJudge::compare(const Graph& other,
                                                       Progress& progress) const {
     SetRunner runner(other.clone(), m_run);
     std::vector<Sums> sums(m_names.size());
-    const size_t last = sets == 0 ? m_inputs.size() : std::min(sets, m_inputs.size());
-    for (size_t set = 0; set < last; ++set) {
+    for (size_t set = 0; set < m_inputs.size(); ++set) {
         auto outputs = runner.run(m_inputs[set], progress);
         if (!outputs)
             return failure(outputs.error());

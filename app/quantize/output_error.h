@@ -29,10 +29,9 @@ public:
     static Result<OutputJudge> make(const Graph& model, const ObserveRequest& request, size_t most,
                                     Progress& progress);
 
-    /// Of a graph with the same inputs and outputs, on the first `sets` sets (0: all). Errors: as
-    /// make(); "quantize.number" when it gives NaN or infinity where the model gives none.
-    Result<std::vector<OutputError>> compare(const Graph& other, size_t sets,
-                                             Progress& progress) const;
+    /// Of a graph with the same inputs and outputs, on all sets. Errors: as make();
+    /// "quantize.number" when it gives NaN or infinity where the model gives none.
+    Result<std::vector<OutputError>> compare(const Graph& other, Progress& progress) const;
 
     size_t sets() const { return m_inputs.size(); }
 

@@ -55,7 +55,7 @@ public:
             const ValueId input = m_model.node(read.node).inputs[read.slot];
             const Type& type = m_model.value(input).type;
             if (type.kind != TypeKind::Tensor || type.dtype != DType::Float32)
-                leaveOut(event, point, "its type is " + type.text() + ", not float");
+                leaveOut(event, point, notFloat + type.text() + ", not float");
             else if (!m_taken.insert({read.node, read.slot}).second)
                 leaveOut(event, point, "another point has the same read");
             else
@@ -159,8 +159,9 @@ std::optional<int64_t> channelAxis(const Graph& graph, const Use& read) {
         return node.attributes.integer("transB") != 0 ? 0 : 1;
     if (node.op == Op::Gemm && read.slot == 0)
         return node.attributes.integer("transA") != 0 ? 1 : 0;
-    if (node.op == Op::MatMul && rank >= 2)
-        return read.slot == 1 ? rank - 1 : rank - 2;
+    // Of stacked matrices ONNX Runtime's integer products take one scale.
+    if (node.op == Op::MatMul && rank == 2)
+        return read.slot == 1 ? 1 : 0;
     return std::nullopt;
 }
 

@@ -35,6 +35,9 @@ struct Place {
 /// Operators that change no element: a pair means the same in front of them and behind.
 bool movesOnly(Op op);
 
+/// How the reason begins of a value that is no float32.
+inline constexpr const char* notFloat = "its type is ";
+
 /// A point without a pair, and why.
 struct LeftOut {
     std::string rule, point, value, why;

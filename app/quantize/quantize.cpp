@@ -6,6 +6,8 @@
 #include "app/pipeline/take_pairs_out.h"
 #include "app/quantize/calibrate.h"
 #include "app/quantize/fold_norm.h"
+#include "app/quantize/left_in_float.h"
+#include "app/quantize/onnx_runtime.h"
 #include "app/quantize/selection.h"
 #include "app/quantize/smooth.h"
 #include "app/quantize/tensorrt.h"
@@ -21,44 +23,6 @@
 namespace fuselage::quantize {
 
 namespace {
-
-constexpr const char* quantisedAlready = "the model quantises it already";
-
-/// Whether a product of this operator sums integers.
-bool multipliesIntegers(Op op) {
-    return op == Op::MatMulInteger || op == Op::ConvInteger || op == Op::QLinearConv ||
-           op == Op::QLinearMatMul || op == Op::DynamicQuantizeLSTM;
-}
-
-/// Why there is nothing to quantise.
-Failure nothingToQuantise(const Graph& model, const Placement& placement, const std::string& path) {
-    constexpr const char* code = "quantize.nothing";
-    std::map<std::string, size_t> integers, reasons;
-    for (NodeId id : model.nodes())
-        if (const Node& node = model.node(id); multipliesIntegers(node.op))
-            ++integers[opText(node)];
-    for (const LeftOut& out : placement.leftOut)
-        ++reasons[out.why];
-    std::string list;
-    for (const auto& [what, count] : integers.empty() ? reasons : integers)
-        list += fmt::format("{}{} {}", list.empty() ? "" : ", ", count, what);
-    if (!integers.empty())
-        return failure(code, "the model's products sum integers already (" + list + ")", path,
-                       "quantise the float model that it was made from");
-    const auto nodes = model.nodes();
-    const bool hasPairs = std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
-        return model.node(id).op == Op::DequantizeLinear;
-    });
-    if (hasPairs && (reasons.empty() || reasons.contains(quantisedAlready)))
-        return failure(code, "all that rules ask for is quantised already", path,
-                       "--again takes the model's pairs out first and places new ones");
-    if (!reasons.empty())
-        return failure(code, "everything that rules ask for is left out: " + list, path,
-                       hasPairs ? "--again takes the model's pairs out first and places new ones"
-                                : "fewer --skip and --keep-float, or other rules by -p");
-    return failure(code, "no rule asks for a pair in this model", path,
-                   "give rules with a `qdq` clause by -p");
-}
 
 /// What is quantised already gets no second pair.
 void leaveQuantised(Placement& placement) {
@@ -198,6 +162,8 @@ private:
                 "--block {} has no effect: no weight here is what a matrix product sums along; "
                 "each has a scale for every output channel",
                 m_options.block));
+        if (const std::string unasked = unaskedNodes(m_graph, m_placement); !unasked.empty())
+            m_out.notes.push_back("no rule asks for pairs at " + unasked + ", which stay in float");
         return {};
     }
 
@@ -267,10 +233,11 @@ private:
         }
         m_histograms = std::move(calibrated->histograms);
         std::erase_if(m_placement.places, [&](const Place& place) {
-            if (!calibrated->lost.contains(place.nodePath()))
+            const auto lost = calibrated->lost.find(place.nodePath());
+            if (lost == calibrated->lost.end())
                 return false;
-            m_placement.leftOut.push_back({place.rule, place.point, place.valuePath(),
-                                           "no set of inputs enters the body that it is in"});
+            m_placement.leftOut.push_back(
+                {place.rule, place.point, place.valuePath(), lost->second});
             return true;
         });
         if (m_out.plan.pairs.empty())
@@ -332,6 +299,10 @@ private:
         if (!mixed)
             return failure(mixed.error());
         m_out.mixed = std::move(*mixed);
+        const auto& units = m_out.mixed.units;
+        if (std::none_of(units.begin(), units.end(), [](const auto& it) { return it.quantised; }))
+            m_out.notes.push_back("no node can be quantised within --max-error: the model is "
+                                  "written in float");
         takeOut();
         return {};
     }
@@ -412,13 +383,14 @@ private:
         m_out.bytesBefore = constantBytes(m_graph);
         m_out.bytesAfter = constantBytes(m_out.graph);
         m_out.leftOut = std::move(m_placement.leftOut);
-        if (std::string note = tensorRtNote(m_out.plan); !note.empty())
-            m_out.notes.push_back(std::move(note));
+        for (std::string note : {tensorRtNote(m_out.plan), onnxRuntimeNote(m_out.plan)})
+            if (!note.empty())
+                m_out.notes.push_back(std::move(note));
         if (!m_options.check)
             return std::move(m_out);
         if (auto judge = makeJudge(); !judge)
             return failure(judge.error());
-        auto errors = m_judge->compare(m_out.graph, 0, m_progress);
+        auto errors = m_judge->compare(m_out.graph, m_progress);
         if (!errors)
             return failure(errors.error());
         m_out.errors = std::move(*errors);
@@ -426,9 +398,10 @@ private:
         if (const double error = worst(m_out.errors); !(error < ruined))
             m_out.notes.push_back(fmt::format(
                 "the worst output is off by {:.2g} of its size: {}", error,
-                m_options.maxError ? "a smaller --max-error leaves more nodes in float"
-                                   : "--mixed finds the nodes that cost it and leaves them in "
-                                     "float"));
+                m_options.maxError
+                    ? "a smaller --max-error leaves more nodes in float"
+                    : "another --range may cost less, and --mixed finds the nodes that cost it and "
+                      "leaves them in float"));
         return std::move(m_out);
     }
 

@@ -140,18 +140,23 @@ bool where(Draft& draft) {
 /// A and its, B and its, a bias in steps of both scales, those of a result that is stored.
 bool gemm(Draft& draft) {
     const Attributes& own = draft.spec.attributes;
-    if (!given(draft, {0, 1, 3, 4}) || own.number("alpha", 1) != 1 ||
+    if (!given(draft, {0, 1, 3, 4}) ||
         (draft.hasInput(7) && !draft.hasInput(8) && !hasTypes(draft, {0})))
         return false;
     Attributes attributes;
     for (const char* side : {"transA", "transB"})
         attributes.set(side, own.integer(side));
+    const double alpha = own.number("alpha", 1);
+    attributes.set("alpha", alpha);
     const int64_t columns = own.integer("transB") != 0 ? 0 : 1;
     Pieces pieces(draft);
     const ValueId like = pieces.at(0);
     std::vector<ValueId> inputs{pieces.loaded(0, "a"), pieces.loaded(3, "b", columns)};
     if (const ValueId bias = pieces.at(6); bias.valid()) {
-        const ValueId steps = draft.before(Op::Mul, {pieces.at(1), pieces.at(4)}, {}, "bias_scale");
+        ValueId steps = draft.before(Op::Mul, {pieces.at(1), pieces.at(4)}, {}, "bias_scale");
+        if (alpha != 1)
+            steps = draft.before(Op::Mul, {steps, draft.scalarLike(alpha, steps, "alpha")}, {},
+                                 "bias_step");
         inputs.push_back(pieces.loaded(bias, steps, {}, "bias", 0));
     }
     if (!draft.hasInput(7))

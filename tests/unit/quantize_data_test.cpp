@@ -213,3 +213,64 @@ TEST(QuantizeData, MixedByPointLeavesThePointsThatCostMost) {
     EXPECT_EQ(mixed->plan.pairs[0].operand, 1u);
     EXPECT_EQ(operatorsOf(mixed->graph)["QuantizeLinear"], 0);
 }
+
+TEST(QuantizeData, AValueThatIsAlways0LeavesItsReaderInFloat) {
+    // Nothing comes through the first Relu.
+    const app::LoadedModel model = modelOf(
+        "g (float[4,2] x) => (float[4,2] y)"
+        "<float[2,2] v = {1, 2, 3, 4}, float[2,2] w = {0.5, 2, -1, 3}, float[2] low = {-99, -99}> {"
+        " a = MatMul(x, v) b = Add(a, low) r = Relu(b) y = MatMul(r, w) }");
+    auto done = quantised(model, optionsOf());
+    ASSERT_TRUE(done) << done.error().text();
+    EXPECT_EQ(done->plan.pairs.size(), 2U);
+    for (const Pair& pair : done->plan.pairs)
+        EXPECT_EQ(pair.node, "MatMul");
+    ASSERT_FALSE(done->leftOut.empty());
+    EXPECT_EQ(done->leftOut.back().why, "`r` is 0 in all data: no scale fits");
+}
+
+TEST(QuantizeData, WhatIsLeftInFloatIsNamed) {
+    const app::LoadedModel model =
+        modelOf("g (float[4,2] x, int64[3] i) => (float[4,2] y, float[3,2] e)"
+                "<float[2,2] v = {1, 2, 3, 4}, float[5,2] t = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}>"
+                "{ y = MatMul(x, v) e = Gather(t, i) }");
+    auto done = quantised(model, optionsOf());
+    ASSERT_TRUE(done) << done.error().text();
+    const auto& notes = done->notes;
+    EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
+        return note == "no rule asks for pairs at Gather `Gather`, which stay in float";
+    }));
+    const app::LoadedModel half =
+        modelOf("g (float16[4,2] x) => (float16[4,2] y) <float[2,2] w = {1, 2, 3, 4}>"
+                "{ v = Cast <to = 10> (w) y = MatMul(x, v) }");
+    auto refused = quantised(half, optionsOf());
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().text().find("quantise the float32 model"), std::string::npos)
+        << refused.error().text();
+}
+
+// Of four branches' products one alone fits, and it is not the last of the order.
+TEST(QuantizeData, MixedKeepsWhatTheLimitHasRoomForAndJudgesByAllSets) {
+    const app::LoadedModel model =
+        modelOf("g (float[4,4] x) => (float[4,2] y)"
+                "<float[4] spread = {10000, 1, 1, 1}, float[4,2] w = {0, 0, 1, 2, 3, -1, 1, 1},"
+                " float[4,2] v = {1, 0, 1, 2, 3, -1, 1, 1}>"
+                "{ b = Mul(x, spread) c = MatMul(b, w) d = MatMul(x, v) y = Add(c, d) }");
+    QuantizeOptions options = optionsOf();
+    options.maxError = 1e-9;
+    auto none = quantised(model, options);
+    ASSERT_TRUE(none) << none.error().text();
+    EXPECT_TRUE(none->plan.pairs.empty());
+    EXPECT_TRUE(std::any_of(none->notes.begin(), none->notes.end(), [](const std::string& note) {
+        return note.starts_with("no node can be quantised within --max-error");
+    }));
+    for (const MixedUnit& unit : none->mixed.units) {
+        QuantizeOptions alone = optionsOf();
+        for (const MixedUnit& other : none->mixed.units)
+            if (&other != &unit)
+                alone.keepFloat.push_back(other.node);
+        auto done = quantised(model, alone);
+        ASSERT_TRUE(done) << done.error().text();
+        EXPECT_NEAR(worst(done->errors), unit.errorAlone, 1e-9) << unit.node;
+    }
+}

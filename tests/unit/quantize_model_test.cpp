@@ -154,7 +154,7 @@ TEST(QuantizeModel, AFoldedNormalisationComputesTheSame) {
     const InputSets sets = InputSets::generated(1, 2);
     auto judge = OutputJudge::make(model.graph, {&sets, {}, {}}, 2, quiet);
     ASSERT_TRUE(judge) << judge.error().text();
-    auto errors = judge->compare(folded, 0, quiet);
+    auto errors = judge->compare(folded, quiet);
     ASSERT_TRUE(errors) << errors.error().text();
     EXPECT_LT(worst(*errors), 1e-6);
     // Somebody else reads the convolution: it stays as it is.

@@ -199,7 +199,7 @@ TEST(QuantizeTypes, MovedScalesComputeTheSameAndOnlyWhereAllReadersAreProducts) 
     EXPECT_TRUE(verify(graph));
     auto judge = OutputJudge::make(before, {&sets, {}, {}}, 2, quiet);
     ASSERT_TRUE(judge) << judge.error().text();
-    auto errors = judge->compare(graph, 0, quiet);
+    auto errors = judge->compare(graph, quiet);
     ASSERT_TRUE(errors) << errors.error().text();
     EXPECT_LT(worst(*errors), 1e-6);
 }
