@@ -416,8 +416,11 @@ private:
                              {}};
         }
         case 5:
-            return ast::Pipeline{
-                lower(), some(1, 3, [&] { return pipelineStep(); }), documentation(), {}};
+            return ast::Pipeline{lower(),
+                                 some(1, 3, [&] { return pipelineStep(); }),
+                                 oneIn(3) ? std::optional(upper()) : std::nullopt,
+                                 documentation(),
+                                 {}};
         default:
             return ast::Rule{upper(),
                              some(0, 3, [&] { return modifier(); }),

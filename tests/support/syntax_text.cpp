@@ -161,7 +161,9 @@ private:
 
     void put(const ast::PipelineStep& it) { node("step", it.phase, it.repeat, it.selection); }
 
-    void put(const ast::Pipeline& it) { node("pipeline", it.name, it.steps, it.documentation); }
+    void put(const ast::Pipeline& it) {
+        node("pipeline", it.name, it.steps, it.kept, it.documentation);
+    }
 
     std::string m_out;
 };
