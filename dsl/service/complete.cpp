@@ -224,6 +224,17 @@ void addMembers(const Cursor& cursor, Texts& texts, const std::string& name, Pro
     addOfDomain(cursor, texts, name, out);
 }
 
+/// "pipeline p = convert*" with the cursor behind it.
+bool isBehindPhase(const Cursor& cursor) {
+    std::string_view first;
+    bool hasPhase = false;
+    for (size_t back = 0; !cursor.last(back).empty() && cursor.last(back) != ";"; ++back) {
+        first = cursor.last(back);
+        hasPhase = hasPhase || (first == "=" && back > 0);
+    }
+    return first == "pipeline" && hasPhase;
+}
+
 /// Places that one or two tokens before the cursor decide. False: none of them.
 bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Texts& texts,
                     const std::string& name, Proposals& out) {
@@ -248,6 +259,10 @@ bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Texts& text
         out.add(WordPlace::Selection, "keyword");
     else if ((last == "in" && cursor.blocks.empty()) || last == "then")
         out.add(WordPlace::Phase, "phase");
+    else if (last == "keep")
+        addCallables(texts, name, out);
+    else if (isBehindPhase(cursor))
+        out.add(WordPlace::Pipeline, "keyword");
     else
         return false;
     return true;

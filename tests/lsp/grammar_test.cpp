@@ -26,7 +26,7 @@ const std::map<WordPlace, std::string> entries = {
     {WordPlace::Numeric, "Numeric"},     {WordPlace::Policy, "Policy"},
     {WordPlace::Test, "Test"},           {WordPlace::Expect, "Expect"},
     {WordPlace::Phase, "Phase"},         {WordPlace::Selection, "Selection"},
-    {WordPlace::Trait, "Trait"},
+    {WordPlace::Pipeline, "Pipeline"},   {WordPlace::Trait, "Trait"},
 };
 
 /// The words of the last group "(a|b|c)" of an expression.

@@ -79,6 +79,11 @@ TEST(Service, wordsThatOnePlaceAllows) {
     EXPECT_TRUE(Editor("fuse 1;\nrule R { test \"t\" { expect ‸").offers("fires"));
     EXPECT_TRUE(Editor("fuse 1;\nimport \"std/‸").offers("std/linear"));
     EXPECT_TRUE(Editor("fuse 1;\nclass A = @‸").offers("reduction"));
+    EXPECT_TRUE(Editor("fuse 1;\npipeline p = ‸").offers("convert") ||
+                Editor("fuse 1;\npipeline p = fuse then ‸").offers("convert"));
+    EXPECT_TRUE(Editor("fuse 1;\npipeline p = convert* ‸").offers("keep"));
+    EXPECT_FALSE(Editor("fuse 1;\npipeline p ‸").offers("keep"));
+    EXPECT_TRUE(Editor("fuse 1;\nclass Own = MoE;\npipeline p = fuse keep ‸").offers("Own"));
     EXPECT_TRUE(Editor("fuse 1;\nform Ge‸").offers("Gelu"));
     EXPECT_FALSE(Editor("fuse 1;\nform ‸").offers("priority"));
 }

@@ -171,6 +171,8 @@ const Row rows[] = {
                            "rule A { match { y = Exp -> Neg; } } rule B { match { y = Neg -> Abs -> Tanh; } } pipeline default = fuse by order;"},
     {P::Selection, "exact", "rule A { match { y = Sin -> Cos -> Atan; } } rule B { match { y = Atan -> Sigmoid -> Floor -> Ceil; } } rule C { match { y = Ceil -> Sqrt -> Sign; } } pipeline default = fuse by exact;",
                             "rule A { match { y = Sin -> Cos -> Atan; } } rule B { match { y = Atan -> Sigmoid -> Floor -> Ceil; } } rule C { match { y = Ceil -> Sqrt -> Sign; } } pipeline default = fuse by gain;"},
+    {P::Pipeline, "then", "rule R { match { y = Exp; } } pipeline default = convert then fuse;", "rule R { match { y = Exp; } } pipeline default = convert;"},
+    {P::Pipeline, "keep", "class C = MoE; rule R { match { y = Exp; } } pipeline default = fuse keep C;", "class C = MoE; rule R { match { y = Exp; } } pipeline default = fuse;"},
     {P::Trait, "elementwise", "class C = @elementwise; rule R { match { y = C; } }", "class C = Tan; rule R { match { y = C; } }"},
     {P::Trait, "commutative", "class C = @commutative; rule R { match { y = C; } }", "class C = Tan; rule R { match { y = C; } }"},
     {P::Trait, "associative", "class C = @associative; rule R { match { y = C; } }", "class C = Tan; rule R { match { y = C; } }"},
@@ -281,6 +283,8 @@ std::string outcomeOf(const std::string& rules) {
     std::string out;
     for (const Diagnostic& d : library->loaded.diagnostics.all())
         out += d.code + " " + d.message + "\n";
+    for (const std::string& kept : app::namedOperators(*library))
+        out += "read as one node: " + kept + "\n";
     out += fusing(*library, Decide::Rules) + fusing(*library, Decide::Cost) + testing(*library);
     if (rules.find("verify") != std::string::npos ||
         rules.find("rewrite { y = Abs") != std::string::npos)
