@@ -49,7 +49,7 @@ Result<Diagnostics> lints(const app::RuleLibrary& library, const Options& option
     app::LintOptions linting;
     for (const std::string& path : options.models) {
         app::ModelRequest request{path, *dims};
-        request.whole = app::namedOperators(library);
+        app::readFor(library, "default", request);
         auto model = app::loadModel(request, progress);
         if (!model)
             return failure(model.error());

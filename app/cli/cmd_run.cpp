@@ -47,7 +47,7 @@ Result<app::RunModelResult> runFile(Options& options) {
         auto library = app::requireRuleLibrary(options.rewrite.rules);
         if (!library)
             return failure(library.error());
-        request.whole = app::namedOperators(*library, options.rewrite.fuse.pipeline);
+        app::readFor(*library, options.rewrite.fuse.pipeline, request);
     }
     auto model = app::loadModel(request, progress);
     if (!model)

@@ -14,7 +14,7 @@ Result<RewriteInput> openForRewrite(const std::string& model, RewriteOptions& op
         return failure(library.error());
     app::ModelRequest request{model, options.fuse.dims, inputs};
     request.keepSymbols = true;
-    request.whole = app::namedOperators(*library, options.fuse.pipeline);
+    app::readFor(*library, options.fuse.pipeline, request);
     auto loaded = app::loadModel(request, progress);
     if (!loaded)
         return failure(loaded.error());

@@ -433,7 +433,7 @@ Result<BenchResult> bench(const BenchOptions& asked, Progress& progress) {
         return failure(library.error());
     const double rules = watch.lap();
     ModelRequest request{options.model, options.fuse.dims, options.inputs};
-    request.whole = namedOperators(*library, options.fuse.pipeline);
+    readFor(*library, options.fuse.pipeline, request);
     request.numbers = options.numbers;
     auto model = loadModel(request, progress);
     if (!model)

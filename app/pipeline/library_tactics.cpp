@@ -47,7 +47,7 @@ Result<LibraryTactics> libraryTactics(const LibraryTacticsOptions& options, Prog
     if (!library)
         return failure(library.error());
     ModelRequest request{options.model, options.fuse.dims};
-    request.whole = namedOperators(*library);
+    readFor(*library, options.fuse.pipeline, request);
     auto model = loadModel(request, progress);
     if (!model)
         return failure(model.error());

@@ -133,6 +133,7 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     reading.notes = &out.notes;
     reading.absentData = true;
     reading.whole = request.whole;
+    reading.declared = request.declared;
     auto graph = model_io::load(request.path, reading, progress);
     if (!graph)
         return inFile(request.path, graph.error());

@@ -26,7 +26,8 @@ struct ModelRequest {
     /// Operators and functions of the file that stay one node although their meaning is known in
     /// terms of others, which is then inside of it (namedOperators of rules.h).
     std::set<std::string> whole = {};
-    InputNumbers numbers = {}; ///< of inputs of runs
+    std::set<std::string> declared = {}; ///< operators that a person's rules give a body
+    InputNumbers numbers = {};           ///< of inputs of runs
 };
 
 struct LoadedModel {

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/foreign_rules.h"
 #include "app/pipeline/imports.h"
+#include "app/pipeline/model.h"
 #include "app/pipeline/named_operators.h"
 #include "core/rewrite/engine.h"
 #include "core/support/file.h"
@@ -166,6 +167,13 @@ std::set<std::string> namedOperators(const RuleLibrary& library, const std::stri
         if (!isBuiltIn(rule.file))
             out.merge(namedOperators(rule));
     return out;
+}
+
+void readFor(const RuleLibrary& library, const std::string& pipeline, ModelRequest& request) {
+    request.whole = namedOperators(library, pipeline);
+    for (const CustomOperatorPtr& custom : library.loaded.rules.operators)
+        if (custom->body)
+            request.declared.insert(custom->text());
 }
 
 std::map<std::string, NumericClass> numericClasses(const RuleLibrary& library) {

@@ -24,6 +24,8 @@ struct RuleOptions {
     std::set<std::string> without = {}; ///< names of rules that are left out
 };
 
+struct ModelRequest;
+
 /// Rules with the texts that their diagnostics and provenance point into.
 struct RuleLibrary {
     std::unique_ptr<SourceSet> sources = std::make_unique<SourceSet>();
@@ -54,6 +56,10 @@ Result<RuleLibrary> requireRuleLibrary(const RuleOptions& options);
 /// with a body are none.
 std::set<std::string> namedOperators(const RuleLibrary& library,
                                      const std::string& pipeline = "default");
+
+/// Makes a model be read for these rules and that pipeline: with the operators that they name or
+/// keep, and no notes of those that they declare with a body.
+void readFor(const RuleLibrary& library, const std::string& pipeline, ModelRequest& request);
 
 /// What each rule's `numeric` clause allows, by name.
 std::map<std::string, NumericClass> numericClasses(const RuleLibrary& library);

@@ -22,6 +22,8 @@ struct LoadOptions {
     bool absentData = false;
     /// Operators with a body and functions that stay one node, it inside: "com.microsoft.MoE".
     std::set<std::string> whole = {};
+    /// Operators that are unknown here and known to whoever loads: no note says so.
+    std::set<std::string> declared = {};
     bool restoreFused = true; ///< functions that fused nodes were saved as become these again
     /// Receives what a person should know although the model loads: unknown operators, newer
     /// opsets. May be null.

@@ -227,8 +227,10 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope,
     if (spec.op == Op::Unknown && !refused.empty()) {
         notComputed = refused;
     } else if (spec.op == Op::Unknown) {
-        note(fmt::format("operator `{}` of opset {} is not known: kept as it is", called, *version),
-             spec.name);
+        if (!m_options.declared.contains(called))
+            note(fmt::format("operator `{}` of opset {} is not known: kept as it is", called,
+                             *version),
+                 spec.name);
     } else {
         auto reason = understand(*scope.graph, spec, domain, *version, where);
         if (!reason)

@@ -309,3 +309,15 @@ TEST_F(CliForeign, ATargetKeepsTheOperatorsThatItsRuntimeHas) {
     EXPECT_EQ(operators("ort-cpu"), "com.microsoft.FusedGemm Add ");
     EXPECT_EQ(operators("standard"), "Gemm Relu Add ");
 }
+
+TEST_F(CliForeign, NobodyIsToldThatADeclaredOperatorIsUnknown) {
+    writeText("<ir_version: 8, opset_import: [\"\" : 17, \"com.acme\" : 1]> "
+              "g (float[2,3] x, float[2,3] w) => (y) {"
+              " m = com.acme.Gated(x, w)  y = com.acme.Other(m) }");
+    folder.write("ops.fuse", "fuse 1;\nop com.acme.Gated(x, w) -> y { y = Mul(Sigmoid(x), w); }\n");
+    const auto ran = run({"fuse", "m.onnx", "-o", "t.onnx", "-p", "ops.fuse"});
+    EXPECT_EQ(ran.exitCode, 0) << ran.errors;
+    const std::string said = ran.output + ran.errors;
+    EXPECT_EQ(said.find("`com.acme.Gated` of opset"), std::string::npos) << said;
+    EXPECT_NE(said.find("`com.acme.Other` of opset 1 is not known"), std::string::npos) << said;
+}

@@ -135,7 +135,7 @@ Result<Subject> prepare(const std::string& model, const std::string& folder, con
     }
     app::ModelRequest request;
     request.path = out.original;
-    request.whole = app::namedOperators(library, fusing.pipeline);
+    app::readFor(library, fusing.pipeline, request);
     auto loaded = app::loadModel(request, progress);
     if (!loaded)
         return failure(loaded.error());

@@ -100,7 +100,7 @@ void Session::open(const QString& path) {
     m_lane.start([this, path, options, another, first](Progress& progress) -> JobLane::Delivery {
         app::ModelRequest request{path.toStdString(), options.fuse.dims};
         if (auto library = app::loadRuleLibrary(options.rules))
-            request.whole = app::namedOperators(*library);
+            app::readFor(*library, options.fuse.pipeline, request);
         auto loaded = app::loadModel(request, progress);
         if (!loaded) {
             const Error error = loaded.error();
