@@ -262,10 +262,14 @@ Result<Cost> plannedToFuse(const Graph& side, const PlanOptions& options) {
 }
 
 /// A rewrite gives what is computed another name: it is refused where staying is clearly cheaper.
+/// Nobody can say so of what has no plan, since it has sizes behind an unknown operator.
 Gain gainOfRewrite(const GainSides& sides, const PlanOptions& options) {
     auto without = plannedToFuse(*withoutLastSplits(*sides.before), options);
-    if (!without)
-        return refused({without.error().code, without.error().message, {}, {}});
+    if (!without) {
+        Gain gain;
+        gain.preferred = true;
+        return gain;
+    }
     auto with = plannedToFuse(*withoutLastSplits(*sides.after), options);
     if (!with)
         return refused({with.error().code, with.error().message, {}, {}});
