@@ -235,18 +235,23 @@ void RuleCompiler::checkBuilt(const ast::Expr& expr, const OperatorFacts& facts,
     for (const ast::NamedExpr& named : expr.named)
         if (!named.isSpread())
             checkGiven(named, facts);
+    if (!mayCarry)
+        checkRequired(expr.text, expr.span, expr.named, facts);
+}
+
+void RuleCompiler::checkRequired(const std::string& op, const Span& span,
+                                 const std::vector<ast::NamedExpr>& named,
+                                 const OperatorFacts& facts) {
     for (const AttributeSchema& schema : facts.attributes) {
-        bool given =
-            std::any_of(expr.named.begin(), expr.named.end(), [&](const ast::NamedExpr& n) {
-                return n.isSpread() || n.name.text == schema.name;
-            });
-        if (!schema.required || given || mayCarry)
+        const bool given = std::any_of(named.begin(), named.end(), [&](const ast::NamedExpr& n) {
+            return n.isSpread() || n.name.text == schema.name;
+        });
+        if (!schema.required || given)
             continue;
-        Diagnostic& d =
-            error("E0222", expr.span, expr.text + " needs the attribute `" + schema.name + "`");
+        Diagnostic& d = error("E0222", span, op + " needs the attribute `" + schema.name + "`");
         d.expected = attributeTypeText(schema.type);
         const std::string text = schema.name + (m_isForm ? " == ..." : " = ...");
-        d.fix = expr.named.empty() ? "add `[" + text + "]`" : "add `, " + text + "` before its `]`";
+        d.fix = named.empty() ? "add `[" + text + "]`" : "add `, " + text + "` before its `]`";
     }
 }
 

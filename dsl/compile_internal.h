@@ -245,6 +245,8 @@ private:
     void checkBuilt(const ast::Expr& expr, const OperatorFacts& facts, size_t operands,
                     bool mayCarry);
     void checkGiven(const ast::NamedExpr& named, const OperatorFacts& facts);
+    void checkRequired(const std::string& op, const Span& span,
+                       const std::vector<ast::NamedExpr>& named, const OperatorFacts& facts);
 
     Diagnostic& error(const char* code, const Span& span, std::string message);
     bool withinBudget(const Span& span);

@@ -181,12 +181,18 @@ void RuleCompiler::clause(const ast::As& as) {
         custom->name = name;
         out.custom = std::move(custom);
     }
-    const OperatorFacts facts = factsOf(*out.custom);
+    const std::optional<Op> row = operatorNamed(as.name.text);
+    const CustomOperatorPtr published = publishedNamed(as.name.text);
+    const OperatorFacts facts = row         ? factsOf(*row)
+                                : published ? factsOf(*published)
+                                            : factsOf(*out.custom);
     for (const ast::NamedExpr& attribute : as.attributes) {
         if (facts.isKnown)
             checkGiven(attribute, facts);
         out.attributes.push_back({attribute.name.text, expression(attribute.value, m_top)});
     }
+    if (facts.isKnown)
+        checkRequired(as.name.text, as.name.span, as.attributes, facts);
     m_rule->exportAs = std::move(out);
 }
 

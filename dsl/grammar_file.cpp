@@ -152,11 +152,10 @@ const auto selection_def = spanned(wordOf(selectionTable)[takeRawWord]);
 const auto pipelineStep_def = lower[set<&ast::PipelineStep::phase>] >>
                               -(x3::lit('*') >> x3::eps[mark<&ast::PipelineStep::repeat>]) >>
                               -(keyword("by") > selection[set<&ast::PipelineStep::selection>]);
-const auto pipeline_def =
-    spanned(keyword("pipeline") > lower[set<&ast::Pipeline::name>] > '=' >
-            pipelineStep[push<&ast::Pipeline::steps>] >
-            *(keyword("then") > pipelineStep[push<&ast::Pipeline::steps>]) >
-            -(keyword("keep") > upper[set<&ast::Pipeline::kept>]) > ';');
+const auto pipeline_def = spanned(keyword("pipeline") > lower[set<&ast::Pipeline::name>] > '=' >
+                                  pipelineStep[push<&ast::Pipeline::steps>] >
+                                  *(keyword("then") > pipelineStep[push<&ast::Pipeline::steps>]) >
+                                  -(keyword("keep") > upper[set<&ast::Pipeline::kept>]) > ';');
 
 const auto anyItem_def = rule[become] | pattern[become] | form[become] | operatorItem[become] |
                          classItem[become] | function[become] | import[become] | opset[become] |
