@@ -115,7 +115,7 @@ bool holdsTensors(const Quantity::List& list) {
 }
 
 /// Operands of whole numbers that ONNX has as lists, also of one.
-bool isList(const std::string& operand) {
+bool takesAList(const std::string& operand) {
     constexpr std::string_view lists[] = {"axes",    "K",     "ends",        "pads",
                                           "repeats", "shape", "sizes",       "split",
                                           "starts",  "steps", "output_shape"};
@@ -199,7 +199,7 @@ ValueId Draft::operandOf(const NodeSpec& spec, const Quantity& quantity, DType l
         inputTypesOf(spec.op, position).allows(like == DType::Undefined ? DType::Int64 : like))
         return valueOf(quantity, like);
     const std::vector<std::string>& names = inputNamesOf(spec.op);
-    if (position < names.size() && isList(names[position]))
+    if (position < names.size() && takesAList(names[position]))
         return valueOf(Quantity::list({quantity}), DType::Int64);
     return valueOf(quantity, DType::Int64);
 }
