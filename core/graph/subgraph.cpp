@@ -166,6 +166,16 @@ Cut cutOut(const Graph& graph, const std::vector<NodeId>& nodes,
     Cut cut;
     cut.outputs = outputs;
     ValueMap map;
+    const auto addInput = [&](ValueId input) {
+        const Value& value = graph.value(input);
+        const ValueId made = cut.body.addInput(value.name, value.type);
+        copyValueFacts(cut.body, made, value);
+        cut.inputs.push_back(input);
+        if (!map.contains(input))
+            map[input] = made;
+    };
+    for (ValueId input : options.first)
+        addInput(input);
     for (NodeId id : ordered(graph, nodes)) {
         const Node& node = graph.node(id);
         for (ValueId input : node.inputs) {
@@ -180,9 +190,7 @@ Cut cutOut(const Graph& graph, const std::vector<NodeId>& nodes,
                 map[input] = cut.body.addConstant(value.name, value.constant);
                 continue;
             }
-            map[input] = cut.body.addInput(value.name, value.type);
-            copyValueFacts(cut.body, map[input], value);
-            cut.inputs.push_back(input);
+            addInput(input);
         }
         copyNode(graph, node, cut.body, map);
     }

@@ -22,6 +22,8 @@ struct CutOptions {
     /// Constants up to this many elements and rank 1 are copied into the body when they hold one
     /// element or no floats (shapes, axes); others become inputs. 0 makes every constant an input.
     int64_t maxEmbeddedElements = 8;
+    /// Inputs that come first, in this order and as often as they stand here.
+    std::vector<ValueId> first = {};
 };
 
 /// Values made by these nodes that something else reads: another node or the graph's outputs. In

@@ -7,6 +7,7 @@
 #include "core/rewrite/custom_body.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -31,6 +32,31 @@ Result<Attributes> exportedAttributes(const Graph& graph, const Match& match) {
     return customAttributes(graph, *match.rule->exportAs->custom, given);
 }
 
+void appendValues(const Binding& binding, std::vector<ValueId>& out) {
+    if (binding.kind == Binding::Kind::Value)
+        out.push_back(binding.value);
+    for (const Binding& item : binding.items)
+        appendValues(item, out);
+}
+
+/// Inputs of the cut as the pattern names them, in its order: Add(x, b) takes x first also where
+/// the model has Add(b, x), and x twice where it is both. None where an input has no name in the
+/// rule itself.
+std::vector<ValueId> namedInputs(const Match& match, const Cut& cut) {
+    std::vector<ValueId> bound, out;
+    for (size_t i = 0; i < match.slots.size(); ++i)
+        if (match.rule->slots[i].name.find('.') == std::string::npos)
+            appendValues(match.slots[i], bound);
+    const auto isIn = [](const std::vector<ValueId>& values, ValueId value) {
+        return std::find(values.begin(), values.end(), value) != values.end();
+    };
+    std::copy_if(bound.begin(), bound.end(), std::back_inserter(out),
+                 [&](ValueId value) { return isIn(cut.inputs, value); });
+    const bool all = std::all_of(cut.inputs.begin(), cut.inputs.end(),
+                                 [&](ValueId input) { return isIn(out, input); });
+    return all ? out : std::vector<ValueId>();
+}
+
 ApplyResult applyFuse(Graph& graph, const Match& match) {
     if (match.outputs.empty())
         return NotApplied{{code::escape, "nothing reads what the match computes", {}, {}}};
@@ -38,6 +64,11 @@ ApplyResult applyFuse(Graph& graph, const Match& match) {
     if (!attributes)
         return NotApplied{{code::unknown, attributes.error().message, {}, {}}};
     Cut cut = cutOut(graph, match.nodes, match.outputs);
+    if (match.rule->exportAs) {
+        CutOptions options;
+        options.first = namedInputs(match, cut);
+        cut = cutOut(graph, match.nodes, match.outputs, options);
+    }
     Applied applied;
     applied.made.push_back(replaceByFused(graph, match.nodes, std::move(cut), match.rule->name,
                                           provenanceOf(graph, match)));
