@@ -173,19 +173,10 @@ void RuleCompiler::clause(const ast::As& as) {
     out.span = as.span;
     const Names& names = *m_top.names;
     auto declared = names.operators.find(as.name.text);
-    if (declared != names.operators.end()) {
-        out.custom = declared->second.custom;
-    } else {
-        auto custom = std::make_shared<CustomOperator>();
-        custom->domain = domain;
-        custom->name = name;
-        out.custom = std::move(custom);
-    }
+    out.custom =
+        declared != names.operators.end() ? declared->second.custom : publishedAs(domain, name);
     const std::optional<Op> row = operatorNamed(as.name.text);
-    const CustomOperatorPtr published = publishedNamed(as.name.text);
-    const OperatorFacts facts = row         ? factsOf(*row)
-                                : published ? factsOf(*published)
-                                            : factsOf(*out.custom);
+    const OperatorFacts facts = row ? factsOf(*row) : factsOf(*out.custom);
     for (const ast::NamedExpr& attribute : as.attributes) {
         if (facts.isKnown)
             checkGiven(attribute, facts);

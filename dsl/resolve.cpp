@@ -79,10 +79,6 @@ std::pair<std::string, std::string> splitOperator(const std::string& name) {
     return {domain == "ai.onnx" ? "" : domain, name.substr(dot + 1)};
 }
 
-namespace {
-
-using Published = std::map<std::string, CustomOperatorPtr>;
-
 CustomOperatorPtr publishedAs(const std::string& domain, const std::string& name) {
     const OpSchema* schema = publishedSchema(domain, name, INT64_MAX);
     auto out = std::make_shared<CustomOperator>();
@@ -106,6 +102,10 @@ CustomOperatorPtr publishedAs(const std::string& domain, const std::string& name
             out->maxOutputs = SIZE_MAX;
     return out;
 }
+
+namespace {
+
+using Published = std::map<std::string, CustomOperatorPtr>;
 
 /// With and without their domain, where the bare name means no other operator.
 const Published& published() {

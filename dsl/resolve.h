@@ -107,6 +107,10 @@ const std::map<std::string, Op>& operatorsByName();
 const std::vector<std::string>& operatorNames();
 std::optional<Op> operatorNamed(const std::string& name);
 
+/// What is published of the operator of that domain and name, also where it has a row; only domain
+/// and name where nothing is.
+CustomOperatorPtr publishedAs(const std::string& domain, const std::string& name);
+
 /// An operator that is published and has no row: "GroupQueryAttention" (of com.microsoft, where
 /// ONNX has none of the name), "TensorScatter", "ai.onnx.ml.Scaler"; null where there is none.
 CustomOperatorPtr publishedNamed(const std::string& name);

@@ -4,7 +4,9 @@
 #include "app/pipeline/prove/sides.h"
 #include "app/pipeline/verify.h"
 #include "core/graph/text.h"
+#include "core/onnx/model_file.h"
 #include "core/ops/op_table.h"
+#include "core/passes/inference.h"
 #include "core/rewrite/custom_body.h"
 #include "core/rewrite/engine.h"
 
@@ -259,31 +261,69 @@ private:
     std::optional<Side> m_apart;
 };
 
-/// How a fused node that goes by the name of a declared operator differs from what the declaration
-/// says: a runtime with that operator computes that. Empty where it does not, or no body is
-/// declared.
-std::string againstDeclaration(const Rule& rule, const Sample& sample, const Graph& after,
-                               const std::vector<Tensor>& inputs, const Side& wanted,
-                               Progress& progress) {
-    if (!rule.exportAs || !rule.exportAs->custom->body || !wanted.overflow.empty())
+/// The graph written with its fused nodes as bare nodes of `custom` and read back, as a runtime
+/// with that operator reads it; none where nobody here says what it computes.
+Result<std::optional<Graph>> readBack(Graph graph, const Rule& rule, const CustomOperator& custom) {
+    for (NodeId id : topologicalOrder(graph)) {
+        if (graph.node(id).provenance.rule != rule.name)
+            continue;
+        graph.edit(id).op = Op::Unknown;
+        graph.edit(id).body = nullptr;
+    }
+    const Result<std::string> bytes = model_io::toBytes(graph);
+    if (!bytes)
+        return std::optional<Graph>();
+    Result<Graph> read = model_io::loadBytes(*bytes, "", {});
+    if (!read)
+        return failure(read.error());
+    for (const InferProblem& problem : inferDeclaredShapes(*read))
+        if (!problem.warning())
+            return failure("prove.as", fmt::format("`{}`: {}", custom.text(), problem.message));
+    for (NodeId id : read->nodes())
+        if (read->node(id).op == Op::Unknown)
+            return std::optional<Graph>();
+    return std::optional<Graph>(std::move(*read));
+}
+
+/// The graph whose fused nodes compute what `custom` computes by its declaration, or as it is
+/// published; none where nobody says what that is.
+Result<std::optional<Graph>> asNamed(const Graph& after, const Rule& rule,
+                                     const CustomOperator& custom) {
+    if (!custom.body)
+        return readBack(after.clone(), rule, custom);
+    Graph declared = after.clone();
+    for (NodeId id : topologicalOrder(declared))
+        if (declared.node(id).provenance.rule == rule.name)
+            if (auto entered = enterBody(declared, id, custom, {}); !entered)
+                return failure(entered.error());
+    return std::optional<Graph>(std::move(declared));
+}
+
+/// How a fused node that goes by the name of an operator differs from what the operator computes:
+/// a runtime with that operator computes that. Empty where it does not, or nobody says.
+std::string againstName(const Rule& rule, const Sample& sample, const Graph& after,
+                        const std::vector<Tensor>& inputs, const Side& wanted, Progress& progress) {
+    if (!rule.exportAs || !wanted.overflow.empty())
         return {};
     const CustomOperator& custom = *rule.exportAs->custom;
-    Graph declared = after.clone();
-    const auto isConstant = [&](ValueId input) { return declared.isConstant(input); };
-    for (NodeId id : topologicalOrder(declared)) {
-        if (declared.node(id).provenance.rule != rule.name)
-            continue;
-        const std::vector<ValueId> operands = declared.node(id).inputs;
-        if (auto entered = enterBody(declared, id, custom, {}); !entered) {
-            // A literal of many dimensions of one element stays an operand.
-            const bool mayBeLiteral = std::any_of(operands.begin(), operands.end(), isConstant);
-            return mayBeLiteral ? std::string() : entered.error().message;
-        }
+    const Result<std::optional<Graph>> named = asNamed(after, rule, custom);
+    if (!named) {
+        // A literal of many dimensions of one element stays an operand.
+        const std::vector<NodeId>& nodes = after.nodes();
+        const bool mayBeLiteral = std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+            const std::vector<ValueId>& operands = after.node(id).inputs;
+            return after.node(id).provenance.rule == rule.name &&
+                   std::any_of(operands.begin(), operands.end(),
+                               [&](ValueId operand) { return after.isConstant(operand); });
+        });
+        return mayBeLiteral ? std::string() : named.error().message;
     }
-    auto made = interpreted(declared, inputs, progress);
+    if (!*named)
+        return {};
+    const char* const how = custom.body ? " as declared" : "";
+    auto made = interpreted(**named, inputs, progress);
     if (!made)
-        return fmt::format("`{}` cannot be run as declared: {}", custom.text(),
-                           made.error().text());
+        return fmt::format("`{}` cannot be run{}: {}", custom.text(), how, made.error().text());
     for (size_t i = 0; i < wanted.outputs.size() && made->overflow.empty(); ++i) {
         const ReferenceValue reference = ReferenceValue::from(wanted.outputs[i]);
         const Tensor& have = made->outputs[i];
@@ -292,7 +332,7 @@ std::string againstDeclaration(const Rule& rule, const Sample& sample, const Gra
             return {};
         if (!compareOutput("", "", reference, have, proofTolerance(rule)).ok)
             return fmt::format(
-                "`{}` as declared makes another: {}", custom.text(),
+                "`{}`{} makes another: {}", custom.text(), how,
                 gapText(sample.graph.value(sample.graph.outputs()[i]).name, reference, have));
     }
     return {};
@@ -329,7 +369,7 @@ Verdict Judge::of(const Sample& sample, Progress& progress) const {
     if (std::string mistake = notAllowed(after->graph);
         !mistake.empty() && notAllowed(sample.graph).empty())
         return {Verdict::Kind::Differs, std::move(mistake)};
-    if (auto other = againstDeclaration(rule, sample, after->graph, *inputs, *wanted, progress);
+    if (auto other = againstName(rule, sample, after->graph, *inputs, *wanted, progress);
         !other.empty())
         return {Verdict::Kind::Differs, std::move(other)};
     // Exact numbers cannot say what comes of an infinity on the way: kernels can.
