@@ -39,22 +39,37 @@ void appendValues(const Binding& binding, std::vector<ValueId>& out) {
         appendValues(item, out);
 }
 
-/// Inputs of the cut as the pattern names them, in its order: Add(x, b) takes x first also where
-/// the model has Add(b, x), and x twice where it is both. None where an input has no name in the
-/// rule itself.
-std::vector<ValueId> namedInputs(const Match& match, const Cut& cut) {
-    std::vector<ValueId> bound, out;
+/// What the rule names and the match does not make, in the order of the rule's names.
+std::vector<ValueId> namedOutside(const Graph& graph, const Match& match) {
+    std::vector<ValueId> out;
     for (size_t i = 0; i < match.slots.size(); ++i)
-        if (match.rule->slots[i].name.find('.') == std::string::npos)
-            appendValues(match.slots[i], bound);
+        if (match.rule->slots[i].name.find('.') == std::string::npos) // of the rule itself
+            appendValues(match.slots[i], out);
+    std::erase_if(out, [&](ValueId value) {
+        const auto& nodes = match.nodes;
+        return std::find(nodes.begin(), nodes.end(), graph.producer(value)) != nodes.end();
+    });
+    return out;
+}
+
+/// Operands of the operator that a fused node goes by, as the rule names them: Add(x, b) takes x
+/// first also where the model has Add(b, x), and x twice where it is both. Constants that the body
+/// holds are operands where the operator needs as many. None where an input has no name.
+std::vector<ValueId> namedInputs(const Graph& graph, const Match& match, const Cut& cut) {
+    const CustomOperator& custom = *match.rule->exportAs->custom;
     const auto isIn = [](const std::vector<ValueId>& values, ValueId value) {
         return std::find(values.begin(), values.end(), value) != values.end();
     };
-    std::copy_if(bound.begin(), bound.end(), std::back_inserter(out),
+    const std::vector<ValueId> named = namedOutside(graph, match);
+    if (!std::all_of(cut.inputs.begin(), cut.inputs.end(),
+                     [&](ValueId input) { return isIn(named, input); }))
+        return {};
+    std::vector<ValueId> out;
+    std::copy_if(named.begin(), named.end(), std::back_inserter(out),
                  [&](ValueId value) { return isIn(cut.inputs, value); });
-    const bool all = std::all_of(cut.inputs.begin(), cut.inputs.end(),
-                                 [&](ValueId input) { return isIn(out, input); });
-    return all ? out : std::vector<ValueId>();
+    const bool needsConstants =
+        custom.isKnown && out.size() < custom.minInputs && named.size() <= custom.maxInputs;
+    return needsConstants ? named : out;
 }
 
 ApplyResult applyFuse(Graph& graph, const Match& match) {
@@ -66,7 +81,7 @@ ApplyResult applyFuse(Graph& graph, const Match& match) {
     Cut cut = cutOut(graph, match.nodes, match.outputs);
     if (match.rule->exportAs) {
         CutOptions options;
-        options.first = namedInputs(match, cut);
+        options.first = namedInputs(graph, match, cut);
         cut = cutOut(graph, match.nodes, match.outputs, options);
     }
     Applied applied;
