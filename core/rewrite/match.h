@@ -22,6 +22,14 @@ struct Binding {
 
     bool bound() const { return kind != Kind::Unbound; }
 
+    /// Appends its value, or those of all its items.
+    void collect(std::vector<ValueId>& values) const {
+        if (kind == Kind::Value && value.valid())
+            values.push_back(value);
+        for (const Binding& item : items)
+            item.collect(values);
+    }
+
     static Binding none() { return {Kind::None, {}, {}}; }
 
     static Binding of(ValueId value) { return {Kind::Value, value, {}}; }

@@ -12,13 +12,6 @@ namespace fuselage {
 
 namespace {
 
-void collectValues(const Binding& binding, std::vector<ValueId>& values) {
-    if (binding.kind == Binding::Kind::Value && binding.value.valid())
-        values.push_back(binding.value);
-    for (const Binding& item : binding.items)
-        collectValues(item, values);
-}
-
 /// Deals the reads of each value to the points that name it.
 class Points {
 public:
@@ -38,7 +31,7 @@ public:
 private:
     void add(const QdqPoint& point) {
         std::vector<ValueId> values;
-        collectValues(m_match.slots[point.slot], values);
+        m_match.slots[point.slot].collect(values);
         for (ValueId value : values) {
             m_byValue[value].push_back(m_out.size());
             m_out.push_back(

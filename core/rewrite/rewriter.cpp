@@ -32,19 +32,12 @@ Result<Attributes> exportedAttributes(const Graph& graph, const Match& match) {
     return customAttributes(graph, *match.rule->exportAs->custom, given);
 }
 
-void appendValues(const Binding& binding, std::vector<ValueId>& out) {
-    if (binding.kind == Binding::Kind::Value)
-        out.push_back(binding.value);
-    for (const Binding& item : binding.items)
-        appendValues(item, out);
-}
-
 /// What the rule names and the match does not make, in the order of the rule's names.
 std::vector<ValueId> namedOutside(const Graph& graph, const Match& match) {
     std::vector<ValueId> out;
     for (size_t i = 0; i < match.slots.size(); ++i)
         if (match.rule->slots[i].name.find('.') == std::string::npos) // of the rule itself
-            appendValues(match.slots[i], out);
+            match.slots[i].collect(out);
     std::erase_if(out, [&](ValueId value) {
         const auto& nodes = match.nodes;
         return std::find(nodes.begin(), nodes.end(), graph.producer(value)) != nodes.end();
@@ -82,7 +75,8 @@ ApplyResult applyFuse(Graph& graph, const Match& match) {
     if (match.rule->exportAs) {
         CutOptions options;
         options.first = namedInputs(graph, match, cut);
-        cut = cutOut(graph, match.nodes, match.outputs, options);
+        if (!options.first.empty() && options.first != cut.inputs)
+            cut = cutOut(graph, match.nodes, match.outputs, options);
     }
     Applied applied;
     applied.made.push_back(replaceByFused(graph, match.nodes, std::move(cut), match.rule->name,

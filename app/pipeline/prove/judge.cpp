@@ -261,12 +261,16 @@ private:
     std::optional<Side> m_apart;
 };
 
+std::vector<NodeId> madeBy(const Rule& rule, const Graph& graph) {
+    std::vector<NodeId> out = topologicalOrder(graph);
+    std::erase_if(out, [&](NodeId id) { return graph.node(id).provenance.rule != rule.name; });
+    return out;
+}
+
 /// The graph written with its fused nodes as bare nodes of `custom` and read back, as a runtime
 /// with that operator reads it; none where nobody here says what it computes.
 Result<std::optional<Graph>> readBack(Graph graph, const Rule& rule, const CustomOperator& custom) {
-    for (NodeId id : topologicalOrder(graph)) {
-        if (graph.node(id).provenance.rule != rule.name)
-            continue;
+    for (NodeId id : madeBy(rule, graph)) {
         graph.edit(id).op = Op::Unknown;
         graph.edit(id).body = nullptr;
     }
@@ -292,10 +296,9 @@ Result<std::optional<Graph>> asNamed(const Graph& after, const Rule& rule,
     if (!custom.body)
         return readBack(after.clone(), rule, custom);
     Graph declared = after.clone();
-    for (NodeId id : topologicalOrder(declared))
-        if (declared.node(id).provenance.rule == rule.name)
-            if (auto entered = enterBody(declared, id, custom, {}); !entered)
-                return failure(entered.error());
+    for (NodeId id : madeBy(rule, declared))
+        if (auto entered = enterBody(declared, id, custom, {}); !entered)
+            return failure(entered.error());
     return std::optional<Graph>(std::move(declared));
 }
 
@@ -309,11 +312,10 @@ std::string againstName(const Rule& rule, const Sample& sample, const Graph& aft
     const Result<std::optional<Graph>> named = asNamed(after, rule, custom);
     if (!named) {
         // A literal of many dimensions of one element stays an operand.
-        const std::vector<NodeId>& nodes = after.nodes();
+        const std::vector<NodeId> nodes = madeBy(rule, after);
         const bool mayBeLiteral = std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
             const std::vector<ValueId>& operands = after.node(id).inputs;
-            return after.node(id).provenance.rule == rule.name &&
-                   std::any_of(operands.begin(), operands.end(),
+            return std::any_of(operands.begin(), operands.end(),
                                [&](ValueId operand) { return after.isConstant(operand); });
         });
         return mayBeLiteral ? std::string() : named.error().message;
