@@ -406,15 +406,18 @@ private:
             m_passed.push_back(name);
     }
 
-    /// One number of a list of reals, "[0]" behind its name; `end` moves behind that.
+    /// One number of a list, "[0]" behind its name; `end` moves behind that.
     std::string item(const std::string& name, std::string_view index, size_t& end) {
         size_t at = 0;
         const auto read = std::from_chars(index.data() + 1, index.data() + index.size(), at);
         end += static_cast<size_t>(read.ptr - index.data()) + 1;
         const CallAttribute value = attribute(name);
-        const auto* list = std::get_if<std::vector<double>>(&value);
-        if (list && at < list->size() && std::isfinite((*list)[at]))
-            return spelled((*list)[at]);
+        const auto* reals = std::get_if<std::vector<double>>(&value);
+        if (reals && at < reals->size() && std::isfinite((*reals)[at]))
+            return spelled((*reals)[at]);
+        const auto* whole = std::get_if<std::vector<int64_t>>(&value);
+        if (whole && at < whole->size())
+            return std::to_string((*whole)[at]);
         refuse(fmt::format("it has no number `{}[{}]`", name, at));
         return "0";
     }

@@ -189,7 +189,9 @@ TEST_F(CliQuantize, StoredFormsThatAreNotRunAreNamed) {
         Words inputs;
         std::vector<std::pair<const char*, int64_t>> attributes;
     } rows[] = {
-        {"GatherBlockQuantized", {"w", "i", "s"}, {{"block_size", 16}, {"bits", 8}}},
+        {"GatherBlockQuantized", // along another axis than the first
+         {"w", "i", "s"},
+         {{"block_size", 16}, {"bits", 8}, {"gather_axis", 1}, {"quantize_axis", 0}}},
         {"MatMulBnb4",
          {"x", "w", "s"},
          {{"K", 16}, {"N", 4}, {"block_size", 16}, {"quant_type", 1}}},

@@ -21,6 +21,7 @@ from blocks import BLOCKS
 from model import Model
 from odd_files import ODD
 from operators import OPERATORS
+from runtime_operators import RUNTIME_OPERATORS
 
 
 def main():
@@ -28,7 +29,7 @@ def main():
     for place in ('ort', 'twin', 'kept', 'refused'):
         shutil.rmtree(os.path.join(folder, place), ignore_errors=True)  # models of an older program
         os.makedirs(os.path.join(folder, place))
-    for maker in BLOCKS + OPERATORS:
+    for maker in BLOCKS + OPERATORS + RUNTIME_OPERATORS:
         for model in maker():
             model.save(os.path.join(folder, model.place))
     for maker in ODD:
