@@ -4,6 +4,7 @@
 #include "core/cpu/body_step.h"
 #include "core/cpu/choice_file.h"
 #include "core/cpu/constant_step.h"
+#include "core/cpu/constant_values.h"
 #include "core/cpu/contraction.h"
 #include "core/cpu/dynamic_step.h"
 #include "core/cpu/library.h"
@@ -41,7 +42,7 @@ class CpuExecutable final : public Executable {
 public:
     CpuExecutable(std::shared_ptr<const Plan> plan, const CpuOptions& options)
         : m_plan(plan), m_options(options), m_threads(options.threads),
-          m_store(plan, m_threads.pages()) {}
+          m_store(plan, m_threads.pages()), m_constants(plan) {}
 
     Result<void> prepare(Choices& choices, Progress& progress);
     Result<RunResult> run(std::span<const Tensor> inputs, const RunOptions& options,
@@ -102,7 +103,6 @@ private:
     void prepareSweeps(Choices& choices);
     NumericClass allowedIn(const Step& step) const;
     void prepareStep(const Step& step, Choices& choices);
-    bool isOfConstants(const Step& step) const;
     void computeOnce(size_t index);
     void makeFloats(const Step& reader);
     OperandLayout layoutNow(uint32_t value) const;
@@ -123,7 +123,7 @@ private:
     std::vector<std::unique_ptr<Kernel>> m_kernels;      ///< null: reference
     std::vector<bool> m_isAlone;                         ///< per step: by m_alone
     std::vector<bool> m_isDone;                          ///< per step: computed while preparing
-    std::map<uint32_t, TensorPtr> m_constants;           ///< that such steps made, by plan value
+    ConstantValues m_constants;                          ///< that such steps made
     StoredSteps m_stored;                                ///< that are never computed
     std::vector<std::unique_ptr<DynamicStep>> m_dynamic; ///< of steps with operands on the host
     std::map<size_t, BodyStep> m_bodies;                 ///< by step
@@ -146,10 +146,13 @@ Result<void> CpuExecutable::prepare(Choices& choices, Progress& progress) {
         progress.report("prepare", m_kernels.size(), m_plan->steps.size());
         m_kernels.emplace_back();
         m_dynamic.emplace_back();
-        if (m_sweepOf[m_kernels.size() - 1])
+        const size_t index = m_kernels.size() - 1;
+        if (m_sweepOf[index])
             m_isAlone.push_back(false);
         else
             prepareStep(step, choices);
+        if (!m_isDone[index] || m_stored.has(index))
+            m_constants.keepFor(step);
     }
     return {};
 }
@@ -207,12 +210,12 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     }
     if (!kernel) {
         m_reasons[index].push_back({kernel.error().code, kernel.error().message, {}, {}});
-        if (step.program.body && isOfConstants(step))
+        if (step.program.body && m_constants.areAllThat(step))
             computeOnce(index);
         return;
     }
     m_kernels.back() = std::move(*kernel);
-    if (isOfConstants(step))
+    if (m_constants.areAllThat(step))
         computeOnce(index);
     if (m_threads.count() > 1 && !m_isAlone[index] && !m_isDone[index])
         m_lone.offer(index, *m_plan, constantBytes(step),
@@ -251,35 +254,23 @@ size_t CpuExecutable::constantBytes(const Step& step) const {
 
 OperandLayout CpuExecutable::layoutNow(uint32_t value) const {
     OperandLayout out = layoutOf(m_plan->values[value]);
-    if (auto found = m_constants.find(value); found != m_constants.end())
-        out.constant = found->second;
+    out.constant = m_constants.of(value);
     return out;
-}
-
-/// Whether nothing that the step reads can change, and what it makes is read by steps alone.
-bool CpuExecutable::isOfConstants(const Step& step) const {
-    auto is = [&](uint32_t value) { return layoutNow(value).constant != nullptr; };
-    return !step.inputs.empty() && std::all_of(step.inputs.begin(), step.inputs.end(), is) &&
-           std::all_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t value) {
-               const PlanValue& made = m_plan->values[value];
-               return made.residence == Residence::Arena && !made.inner &&
-                      isRowMajor(made.extents, made.strides);
-           });
 }
 
 /// Dequantised weights, mostly: the graph keeps them as the file has them, so that rules see them.
 void CpuExecutable::computeOnce(size_t index) {
     const Step& step = m_plan->steps[index];
-    std::vector<TensorPtr> constants;
-    for (uint32_t input : step.inputs)
-        constants.push_back(layoutNow(input).constant);
-    const std::vector<TensorPtr> made =
-        computeConstants(*m_plan, step, m_kernels[index].get(), constants, threadsOf(index));
+    const std::vector<TensorPtr> made = computeConstants(
+        *m_plan, step, m_kernels[index].get(), m_constants.readBy(step), threadsOf(index));
     m_isDone[index] = !made.empty();
-    for (size_t i = 0; i < made.size(); ++i) {
-        m_constants[step.outputs[i]] = made[i];
+    if (made.empty())
+        return;
+    m_constants.add(step, made);
+    for (size_t i = 0; i < made.size(); ++i)
         m_store.replace(step.outputs[i], made[i]->bytes());
-    }
+    for (uint32_t dropped : m_constants.dropReadBy(index))
+        m_store.forget(dropped);
 }
 
 std::vector<TensorPtr> CpuExecutable::constantsOf(const Step& step) const {

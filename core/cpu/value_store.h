@@ -35,6 +35,9 @@ public:
     /// From now on the value is there, row-major, and stays.
     void replace(uint32_t value, const std::byte* data) { m_replaced[value] = data; }
 
+    /// Nobody reads what replaced the value any more.
+    void forget(uint32_t value) { m_replaced.erase(value); }
+
     /// Gives the inner values of a sweep memory for all images, for running its steps one by one.
     void widen(const Sweep& sweep, Pages& pages);
 

@@ -8,7 +8,10 @@
 #include "core/passes/passes.h"
 #include "core/plan/make_plan.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <random>
 
 using namespace fuselage;
 
@@ -87,6 +90,86 @@ TEST(HiddenWork, WhatReadsConstantsAloneIsComputedWhilePreparing) {
         ASSERT_TRUE(out) << out.error().text();
         EXPECT_FLOAT_EQ(static_cast<float>((*out)[0].at(0)), -3.0F); // (-5 - 1) / 2
         EXPECT_FLOAT_EQ(static_cast<float>((*out)[0].at(5)), 2.5F);  // (6 - 1) / 2
+    }
+}
+
+/// Weights of 6 * 4 bytes through random steps and views of them, [6, 4] at the end; now and then a
+/// value between them is added to x as well, so that it stays.
+struct ChainOfConstants {
+    std::string body = " a0 = Cast<to = 1>(w) ";
+    std::string sum = "x";
+
+    explicit ChainOfConstants(uint32_t seed) {
+        std::mt19937 random(seed);
+        const char* shapes[] = {"flat", "cube", "matrix"};
+        const size_t length = 2 + random() % 6;
+        for (size_t i = 0; i < length; ++i) {
+            const std::string from = fmt::format("a{}", i), to = fmt::format("a{}", i + 1);
+            switch (random() % 3) {
+            case 0:
+                body += fmt::format(" {} = Reshape({}, {}) ", to, from, shapes[random() % 3]);
+                break;
+            case 1:
+                body += fmt::format(" {} = Mul({}, {}) ", to, from, "two");
+                break;
+            default:
+                body += fmt::format(" {} = Neg({}) ", to, from);
+            }
+            if (random() % 4 == 0) {
+                body +=
+                    fmt::format(" m{} = Reshape({}, matrix) s{} = Add({}, m{}) ", i, to, i, sum, i);
+                sum = fmt::format("s{}", i);
+            }
+        }
+        body += fmt::format(" last = Reshape(a{}, matrix) y = Sub({}, last) ", length, sum);
+    }
+
+    Graph graph() const {
+        const std::string text =
+            "g (float[6,4] x, int8[6,4] w) => (float[6,4] y) <float two = {2}, "
+            "int64[1] flat = {24}, int64[3] cube = {2,3,4}, "
+            "int64[2] matrix = {6,4}> {" +
+            body + "}";
+        Graph out = graphOf(text.c_str());
+        Tensor weight(DType::Int8, {6, 4});
+        for (int64_t i = 0; i < 24; ++i)
+            weight.setInt(i, i % 3 - 1);
+        EXPECT_TRUE(bindInput(out, "w", weight));
+        return out;
+    }
+};
+
+TEST(HiddenWork, ViewsOfSuchResultsAreConstantsToo) {
+    for (uint32_t seed = 0; seed < 200; ++seed) {
+        const ChainOfConstants chain(seed);
+        SCOPED_TRACE(fmt::format("seed {}: {}", seed, chain.body));
+        std::vector<Tensor> results;
+        for (BackendKind backend : {BackendKind::Reference, BackendKind::Cpu}) {
+            CompileOptions options;
+            options.backend = backend;
+            auto compiled = CompiledGraph::compile(chain.graph(), options);
+            ASSERT_TRUE(compiled) << compiled.error().text();
+            for (int run = 0; run < 2; ++run) {
+                Tensor x(DType::Float32, {6, 4});
+                for (int64_t i = 0; i < 24; ++i)
+                    x.set(i, 0.25 * static_cast<double>(i));
+                auto out = compiled->run({x});
+                ASSERT_TRUE(out) << out.error().text();
+                results.push_back((*out)[0]);
+            }
+            const Plan& plan = compiled->plan();
+            for (size_t i = 0; i < plan.steps.size() && backend == BackendKind::Cpu; ++i) {
+                const Op op = plan.graph->node(plan.steps[i].node).op;
+                const std::string tactic = compiled->executable().tactic(i);
+                EXPECT_EQ(tactic.find("once while preparing") == std::string::npos,
+                          op == Op::Add || op == Op::Sub)
+                    << nameOf(op) << ": " << tactic;
+            }
+        }
+        for (size_t i = 1; i < results.size(); ++i)
+            for (int64_t element = 0; element < 24; ++element)
+                ASSERT_EQ(static_cast<float>(results[i].at(element)),
+                          static_cast<float>(results[0].at(element)));
     }
 }
 
