@@ -8,6 +8,12 @@
 
 namespace fuselage::algebra {
 
+namespace {
+
+constexpr uint32_t typeCount = static_cast<uint32_t>(DType::Complex128) + 1; // the last one
+
+} // namespace
+
 Walk::Operand Walk::obstruct(std::string why) {
     if (m_obstacle.empty())
         m_obstacle = std::move(why);
@@ -17,14 +23,14 @@ Walk::Operand Walk::obstruct(std::string why) {
 size_t Walk::addValue(SymbolicValue value) {
     value.kind = m_types.size();
     m_kinds.push_back(value.kind);
-    m_types.push_back(~0U);
+    m_types.push_back((1U << typeCount) - 1);
     m_values.push_back(std::move(value));
     return m_values.size() - 1;
 }
 
 void Walk::keepTypes(size_t value, const std::function<bool(DType)>& allows) {
     uint32_t& types = m_types[kindOf(m_values[value].kind)];
-    for (uint32_t type = 0; type < 31; ++type)
+    for (uint32_t type = 0; type < typeCount; ++type)
         if (!allows(static_cast<DType>(type)))
             types &= ~(1U << type);
 }
@@ -106,7 +112,7 @@ bool Walk::mayCompute(bool (*isOfType)(DType)) const {
         const SymbolicValue& value = m_values[i];
         if (!value.isComputed)
             continue;
-        for (uint32_t type = 0; type < 31; ++type)
+        for (uint32_t type = 0; type < typeCount; ++type)
             if ((m_types[kindOf(value.kind)] >> type & 1U) != 0 &&
                 isOfType(static_cast<DType>(type)))
                 return true;
