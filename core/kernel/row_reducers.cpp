@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reductions and normalizations in terms of sums, products and extrema over the inner dims.
 #include "core/kernel/row_internal.h"
+#include "core/ops/layer_norm.h"
 
 #include <fmt/format.h>
 
@@ -237,7 +238,7 @@ Scalar RowReducers::normalization(const Node& node, uint32_t slot, const IndexMa
     if (m_composer.failed() || slot == 3)
         return x;
     const int64_t count = countOf(extents, axes);
-    const double epsilon = node.attributes.number("epsilon", skips ? 1e-12 : 1e-5);
+    const double epsilon = layerNormEpsilon(node);
     Moments m;
     if (centres) {
         m = moments(x, count, epsilon);

@@ -37,8 +37,7 @@ Result<Normalized> normalize(const Node& node, const ReferenceValue& x, int64_t 
         moments = momentsOf(x, plan, context.threads());
     else
         moments.variance = meanSquares(x, plan, context.threads());
-    std::vector<double> factors =
-        inverseDeviations(moments.variance, node.attributes.number("epsilon", 1e-5));
+    std::vector<double> factors = inverseDeviations(moments.variance, layerNormEpsilon(node));
     ReferenceValue y = x;
     scaleRows(y, plan, moments.mean, factors, context.threads());
     if ((scale && !applyAffine(y, scale, nullptr, scale->extents)) ||
@@ -219,6 +218,12 @@ void inferEmbed(InferContext& context) {
 
 } // namespace
 
+double layerNormEpsilon(const Node& node) {
+    const bool isPlain = node.op == Op::LayerNormalization || node.op == Op::RMSNormalization ||
+                         node.op == Op::SimplifiedLayerNormalization;
+    return node.attributes.number("epsilon", isPlain ? 1e-5 : 1e-12);
+}
+
 std::span<const OpRow> layerNormRows() {
     static constexpr OpRow rows[] = {
         {.op = Op::LayerNormalization,
@@ -260,7 +265,7 @@ std::span<const OpRow> layerNormRows() {
          .maxOutputs = 4,
          .traits = Normalization,
          .inputs = "input skip gamma beta bias",
-         .attributes = "epsilon:float=1e-5",
+         .attributes = "epsilon:float=1e-12",
          .infer = inferSkip,
          .reference = onTensors<runSkip<true>>},
         {.op = Op::SkipSimplifiedLayerNormalization,
@@ -271,7 +276,7 @@ std::span<const OpRow> layerNormRows() {
          .maxOutputs = 4,
          .traits = Normalization,
          .inputs = "input skip gamma bias",
-         .attributes = "epsilon:float=1e-5",
+         .attributes = "epsilon:float=1e-12",
          .infer = inferSkip,
          .reference = onTensors<runSkip<false>>},
         {.op = Op::EmbedLayerNormalization,

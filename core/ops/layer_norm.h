@@ -9,4 +9,8 @@ namespace fuselage {
 
 std::span<const OpRow> layerNormRows();
 
+/// What is added to a mean square or a variance: as the node says, else as its operator does. Those
+/// with something before the norm take less.
+double layerNormEpsilon(const Node& node);
+
 } // namespace fuselage
