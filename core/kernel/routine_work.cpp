@@ -50,13 +50,13 @@ private:
     const Node& m_node;
 };
 
-double at(const Extents& extents, size_t axis) {
+double extentOf(const Extents& extents, size_t axis) {
     return axis < extents.size() ? static_cast<double>(extents[axis]) : 0;
 }
 
 /// Places in an image of `dims` axes; each of the results reads the neighbours of one.
 RoutineWork ofGrid(const Node& node, const Operands& operands) {
-    const double dims = at(operands.input(1), operands.input(1).size() - 1);
+    const double dims = extentOf(operands.input(1), operands.input(1).size() - 1);
     const std::string mode = node.attributes.string("mode", "bilinear");
     const double along = mode == "nearest" ? 1 : mode == "cubic" || mode == "bicubic" ? 4 : 2;
     return {operands.results() * std::pow(along, dims) * perTap +
@@ -73,18 +73,19 @@ RoutineWork ofRegions(const Node& node, const Operands& operands) {
 /// Offsets are two for each place; the samples of all channels meet the weights.
 RoutineWork ofDeformed(const Operands& operands) {
     const Extents x = operands.input(0), w = operands.input(1);
-    const double kernel = at(w, 2) * at(w, 3);
-    const double pixels = operands.results() / std::max(at(x, 0) * at(w, 0), 1.0);
-    return {at(x, 0) * at(x, 1) * kernel * pixels * 4 * perTap +
+    const double kernel = extentOf(w, 2) * extentOf(w, 3);
+    const double pixels = operands.results() / std::max(extentOf(x, 0) * extentOf(w, 0), 1.0);
+    return {extentOf(x, 0) * extentOf(x, 1) * kernel * pixels * 4 * perTap +
                 operands.inputCount(2) / 2 * perSample,
-            operands.results() * at(w, 1) * kernel};
+            operands.results() * extentOf(w, 1) * kernel};
 }
 
 /// Each step's product with the state waits for the one before.
 RoutineWork ofRecurrent(const Operands& operands) {
     const Extents x = operands.input(0), w = operands.input(1), r = operands.input(2);
-    const double rows = at(x, 0) * at(x, 1);
-    return {operands.results(), rows * at(w, 0) * at(w, 1) * (at(w, 2) + at(r, 2))};
+    const double rows = extentOf(x, 0) * extentOf(x, 1);
+    return {operands.results(),
+            rows * extentOf(w, 0) * extentOf(w, 1) * (extentOf(w, 2) + extentOf(r, 2))};
 }
 
 } // namespace

@@ -55,8 +55,7 @@ using Normaliser = Result<void> (*)(Draft&);
 
 // What can be known about a value before shape inference: declared types and the way to it.
 /// Found once: the way to a value goes no further than to one of them.
-using KnownRanks = std::unordered_map<ValueId, size_t>;
-std::optional<size_t> rankOf(const Graph& graph, ValueId id, const KnownRanks* known = nullptr);
+std::optional<size_t> rankOf(const Graph& graph, ValueId id);
 DType dtypeOf(const Graph& graph, ValueId id); ///< Undefined when unknown
 TensorPtr constantOf(const Graph& graph, ValueId id);
 

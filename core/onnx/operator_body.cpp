@@ -2,9 +2,9 @@
 // One call of an operator that has a body -> the lines of the body that its conditions take, with
 // numbers of the call in them.
 #include "core/onnx/operator_body_internal.h"
+#include "core/support/text.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
@@ -46,9 +46,8 @@ public:
             return {{}, m_refused};
         return {fmt::format("<domain: \"{}\", opset_import: [\"\" : 24, \"com.microsoft\" : 1, "
                             "\"fuselage.body\" : 1]> {} <{}> ({}) => ({}) {{\n{}}}",
-                            m_body.domain, m_body.name, fmt::join(m_passed, ", "),
-                            fmt::join(m_body.inputs, ", "), fmt::join(m_body.outputs, ", "),
-                            m_text),
+                            m_body.domain, m_body.name, joined(m_passed), joined(m_body.inputs),
+                            joined(m_body.outputs), m_text),
                 {}};
     }
 
@@ -363,9 +362,9 @@ private:
             m_made.insert(name);
         const size_t operands = operandsOf(text, equals);
         std::string before;
-        text = text.substr(0, operands) + withConstants(text.substr(operands), before);
         for (const std::string& name : identifiers(text.substr(equals)))
             m_read.insert(name);
+        text = text.substr(0, operands) + withConstants(text.substr(operands), before);
         m_text += before + "  " + text + "\n";
     }
 
@@ -436,26 +435,34 @@ private:
         if (const auto* real = std::get_if<double>(&value); real && std::isfinite(*real))
             return spelled(*real);
         if (const auto* list = std::get_if<std::vector<int64_t>>(&value))
-            return fmt::format("[{}]", fmt::join(*list, ", "));
+            return "[" + joined(*list, [](int64_t number) { return std::to_string(number); }) + "]";
         refuse(fmt::format("it has no number `{}`", name));
         return "0";
     }
 
+    /// An operand that the call leaves out, or "x?" that no line that is taken makes, is left out.
+    bool isLeftOut(const std::string& name, bool mayBe) const {
+        const std::vector<std::string>& all = m_body.inputs;
+        const bool isInput = std::find(all.begin(), all.end(), name) != all.end();
+        return !m_made.contains(name) && (mayBe || (isInput && !isThere(name)));
+    }
+
     std::string withConstants(const std::string& operands, std::string& before) {
         std::string out;
-        for (size_t i = 0; i < operands.size(); ++i) {
+        for (size_t i = 0; i < operands.size();) {
             const char c = operands[i];
-            if (c == '?') { // left out where no line that is taken makes it
-                size_t begin = out.size();
-                while (begin > 0 && isNameCharacter(out[begin - 1]))
-                    --begin;
-                if (!m_made.contains(out.substr(begin)))
-                    out.resize(begin);
+            const bool isDigit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+            if (isNameCharacter(c) && !isDigit) {
+                std::string name;
+                while (i < operands.size() && isNameCharacter(operands[i]))
+                    name += operands[i++];
+                const bool mayBe = i < operands.size() && operands[i] == '?';
+                out += isLeftOut(name, mayBe) ? std::string() : name;
+                i += mayBe ? 1 : 0;
                 continue;
             }
-            const bool starts = c == '[' || c == '-' || std::isdigit(static_cast<unsigned char>(c));
-            if (!starts || isNameCharacter(operands[i - 1])) {
-                out += c;
+            if (c != '[' && c != '-' && !isDigit) {
+                out += operands[i++];
                 continue;
             }
             const size_t end =
@@ -467,7 +474,7 @@ private:
                                                                                   : "value_float";
             before += fmt::format("  {} = Constant <{} = {}> ()\n", name, kind, literal);
             out += name;
-            i = end - 1;
+            i = end;
         }
         return out;
     }

@@ -68,13 +68,10 @@ bool isDefault(const OpSchema* published, const std::string& name, const CallAtt
            std::get<std::string>(fallback) == *word;
 }
 
-std::optional<std::vector<int64_t>> extentsOf(const Graph& graph, ValueId id,
-                                              const KnownRanks& known) {
-    const Type& type = graph.value(id).type;
-    if (!type.shape) {
-        const auto rank = rankOf(graph, id, &known);
-        return rank ? std::optional(std::vector<int64_t>(*rank, -1)) : std::nullopt;
-    }
+/// Unknown ones are -1; none where the rank is not known.
+std::optional<std::vector<int64_t>> extentsOf(const Type& type) {
+    if (!type.shape)
+        return std::nullopt;
     std::vector<int64_t> out;
     for (const Dim& dim : *type.shape)
         out.push_back(dim.number().value_or(-1));
@@ -141,12 +138,12 @@ Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Sc
     call.outputs = given(node.output());
     call.extents = [&](size_t input) {
         return input < inputs.size() && inputs[input].valid()
-                   ? extentsOf(*scope.graph, inputs[input], m_ranks[scope.graph])
+                   ? extentsOf(typeOf(*scope.graph, inputs[input]))
                    : std::nullopt;
     };
     call.type = [&](size_t input) {
         const DType type = input < inputs.size() && inputs[input].valid()
-                               ? dtypeOf(*scope.graph, inputs[input])
+                               ? typeOf(*scope.graph, inputs[input]).dtype
                                : DType::Undefined;
         return type == DType::Undefined ? std::string() : std::string(nameOf(type));
     };
@@ -178,6 +175,25 @@ Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Sc
     for (const auto& opset : function.opset_import())
         opsets[opset.domain()] = opset.version();
     return &function;
+}
+
+const Type& Reader::typeOf(const Graph& graph, ValueId id) {
+    return m_types.try_emplace(&graph, graph).first->second.of(id);
+}
+
+Result<void> Reader::readBody(::onnx::NodeProto& node, ::onnx::FunctionProto& body, Scope& scope,
+                              std::string& refused) {
+    Graph& graph = *scope.graph;
+    const size_t before = graph.nodeBound();
+    Result<void> read =
+        isNamed(node) ? readWhole(node, body, scope) : inlineCall(node, body, scope);
+    if (read || read.error().code != bodyRefused)
+        return read;
+    for (size_t i = graph.nodeBound(); i-- > before;)
+        if (const NodeId id(static_cast<uint32_t>(i)); graph.alive(id))
+            graph.removeNode(id);
+    refused = read.error().message;
+    return {};
 }
 
 } // namespace fuselage::model_io

@@ -166,11 +166,10 @@ Result<void> Reader::readFunctionNodes(FunctionProto& function, Scope& body,
     if (auto ok = enter(where); !ok)
         return ok;
     m_active[&function] = true;
-    if (auto ok = readNodes(*function.mutable_node(), body); !ok)
-        return ok;
+    Result<void> read = readNodes(*function.mutable_node(), body);
     m_active[&function] = false;
     --m_depth;
-    return {};
+    return read;
 }
 
 Metadata Reader::metadataOf(const NodeProto& node, const Scope& scope) {
@@ -304,7 +303,7 @@ Result<void> Reader::readFused(NodeProto& call, FunctionProto& function, const B
     spec.inputs = std::move(*inputs);
     for (int i = 0; i < function.input_size(); ++i) {
         ValueId given = spec.inputs[static_cast<size_t>(i)];
-        Type type = given.valid() ? scope.graph->value(given).type : Type();
+        Type type = given.valid() ? typeOf(*scope.graph, given) : Type();
         ValueId input = body->addInput(bodyName(function.input(i)), type);
         if (auto ok = define(inner, function.input(i), input); !ok)
             return ok;

@@ -168,12 +168,13 @@ Result<void> Reader::readNode(::onnx::NodeProto& proto, Scope& scope) {
         auto body = bodyFor(proto, scope, refused);
         if (!body)
             return failure(body.error());
-        if (*body && !isNamed(proto))
-            return inlineCall(proto, **body, scope);
-        if (*body && isPlainCall(proto, **body))
-            return readWhole(proto, **body, scope);
-        if (*body)
+        if (*body && isNamed(proto) && !isPlainCall(proto, **body))
             refused = "a rule names it, and an operand is left out";
+        else if (*body)
+            if (auto ok = readBody(proto, **body, scope, refused); !ok || refused.empty())
+                return ok;
+        if (!refused.empty() && proto.domain() == bodyDomain)
+            return failure(bodyRefused, refused, nodeLabel(proto));
     }
     if (!function)
         return addOperator(proto, scope, refused);
@@ -260,12 +261,6 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope,
                 scope.graph->appendCapturedInput(id, value);
     if (auto ok = defineOutputs(proto, scope, id); !ok)
         return ok;
-    const ValueId made = node.outputs.empty() ? ValueId() : node.outputs[0];
-    if (made.valid() && !scope.graph->value(made).type.shape) {
-        auto& ranks = m_ranks[scope.graph];
-        if (const auto rank = rankOf(*scope.graph, made, &ranks))
-            ranks.emplace(made, *rank);
-    }
     return {};
 }
 

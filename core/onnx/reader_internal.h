@@ -6,6 +6,7 @@
 #include "core/onnx/model_file.h"
 #include "core/onnx/node_order_internal.h"
 #include "core/onnx/proto_internal.h"
+#include "core/onnx/reading_types.h"
 
 #include <map>
 #include <string>
@@ -17,6 +18,11 @@
 namespace fuselage::model_io {
 
 using OpsetVersions = std::map<std::string, int64_t>;
+
+/// Parts that bodies of operators share. Nobody else has them: where one does not cover a node, the
+/// body around it does not either.
+inline constexpr const char* bodyDomain = "fuselage.body";
+inline constexpr const char* bodyRefused = "load.body_refused";
 
 struct Scope;
 
@@ -106,6 +112,12 @@ private:
     Result<::onnx::FunctionProto*> bodyFor(const ::onnx::NodeProto& node, Scope& scope,
                                            std::string& refused);
 
+    const Type& typeOf(const Graph& graph, ValueId id);
+    /// Reads the body in place of the node, and takes back what it read where a part of it does not
+    /// cover the node: then `refused` says why.
+    Result<void> readBody(::onnx::NodeProto& node, ::onnx::FunctionProto& body, Scope& scope,
+                          std::string& refused);
+
     // read_function.cpp
     /// What the file says about a node; what it does not, the calls that it is inlined from.
     static Metadata metadataOf(const ::onnx::NodeProto& node, const Scope& scope);
@@ -148,8 +160,8 @@ private:
     OpsetVersions m_opsets;
     std::map<FunctionKey, ::onnx::FunctionProto*> m_functions;
     std::map<const ::onnx::FunctionProto*, OpsetVersions> m_functionOpsets;
-    std::unordered_map<const Graph*, std::unordered_map<ValueId, size_t>> m_ranks; ///< for bodies
-    std::map<std::string, ::onnx::FunctionProto> m_bodies; ///< of operators, by their text
+    std::unordered_map<const Graph*, ReadingTypes> m_types; ///< for bodies
+    std::map<std::string, ::onnx::FunctionProto> m_bodies;  ///< of operators, by their text
     std::map<const ::onnx::FunctionProto*, std::vector<::onnx::AttributeProto>> m_defaults;
     std::map<const ::onnx::FunctionProto*, bool> m_active;
     std::unordered_map<const ::onnx::TensorProto*, TensorPtr> m_tensors; ///< of function bodies

@@ -14,8 +14,7 @@ constexpr int maxSteps = 256;
 
 class Tracer {
 public:
-    explicit Tracer(const Graph& graph, const KnownRanks* known = nullptr)
-        : m_graph(graph), m_known(known) {}
+    explicit Tracer(const Graph& graph) : m_graph(graph) {}
 
     std::optional<size_t> rank(ValueId id) {
         if (!id.valid() || --m_steps < 0)
@@ -23,9 +22,6 @@ public:
         const Value& value = m_graph.value(id);
         if (value.type.kind == TypeKind::Tensor && value.type.shape)
             return value.type.shape->size();
-        if (m_known)
-            if (auto known = m_known->find(id); known != m_known->end())
-                return known->second;
         return value.producer.valid() ? rankOf(m_graph.node(value.producer)) : std::nullopt;
     }
 
@@ -193,14 +189,13 @@ private:
     }
 
     const Graph& m_graph;
-    const KnownRanks* m_known;
     int m_steps = maxSteps; ///< bounds the work for one question
 };
 
 } // namespace
 
-std::optional<size_t> rankOf(const Graph& graph, ValueId id, const KnownRanks* known) {
-    return Tracer(graph, known).rank(id);
+std::optional<size_t> rankOf(const Graph& graph, ValueId id) {
+    return Tracer(graph).rank(id);
 }
 
 DType dtypeOf(const Graph& graph, ValueId id) {

@@ -42,7 +42,7 @@ def worst(program, model, data, more):
     for name, right in tensors(data, 'output').items():
         if made[name].shape != right.shape:
             raise RuntimeError(f'{name} is {made[name].shape}, not {right.shape}')
-        difference = max(difference, np.abs(made[name] - right).max() / max(1.0, np.abs(right).max()))
+        difference = max(difference, np.abs(made[name] - right).max(initial=0) / np.abs(right).max(initial=1.0))
     return difference
 
 

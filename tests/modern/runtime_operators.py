@@ -228,4 +228,38 @@ def left_padding():
         yield m
 
 
-RUNTIME_OPERATORS = [tables, experts, grouped_products, recurrences, positions_in_parts, projections, left_padding]
+def layers():
+    """Operators one behind the other where the file says no type between them."""
+    for name, cast in (('hybrid_layer', False), ('hybrid_layer_cast', True)):
+        m = Model(name, 'ort')
+        B, T, H, D = 2, 4, 2, 8
+        x = m.input('x', m.numbers(B, T, H * D))
+        turned = m.add('Transpose', x, perm=[0, 2, 1])
+        weight = m.add('Cast', m.constant(m.numbers(H * D, 1, 4).astype(np.float64)), to=1) if cast else m.numbers(H * D, 1, 4)
+        local, _ = m.add('CausalConvWithState', turned, weight, outputs=2, domain=MS, activation='silu')
+        rows = m.add('Transpose', local, perm=[0, 2, 1])
+        mixed, _ = m.add('LinearAttention', rows, rows, x, outputs=2, domain=MS, q_num_heads=H, kv_num_heads=H, update_rule='linear')
+        at = m.input('positions', m.random.integers(0, 16, (3, B, T)))
+        m.output(m.add('MRotaryEmbedding', mixed, at, *caches(16, D // 2), domain=MS, mrope_section=[2, 1, 1], num_heads=H))
+        yield m
+    m = Model('shared_table', 'ort')  # the rows of a product's weights as an embedding
+    stored, step = packed(m, 4, 48, 2, 32), scales(m, 48, 2)
+    table = m.add('Reshape', stored, np.array([48, -1], np.int64))
+    x = m.add('GatherBlockQuantized', table, m.input('at', m.random.integers(0, 48, (2, 3))), step, domain=MS, block_size=32)
+    m.output(m.add('MatMulNBits', x, stored, step, domain=MS, K=64, N=48, bits=4, block_size=32))
+    yield m
+    for name, op in (('skip_norm_default', 'SkipLayerNormalization'), ('skip_rms_default', 'SkipSimplifiedLayerNormalization')):
+        m = Model(name, 'ort')  # what is added to a small variance shows
+        m.output(m.add(op, m.input('x', m.numbers(2, 3, 8, scale=1e-3)), m.input('skip', m.numbers(2, 3, 8, scale=1e-3)),
+                       m.numbers(8), domain=MS))
+        yield m
+    m = Model('experts_of_nothing', 'twin')
+    T, X, E, I = 0, 8, 4, 6
+    made = m.add('MoE', m.input('x', np.zeros((1, T, X), F), (1, 'T', X)), m.input('router', np.zeros((T, E), F), ('T', E)),
+                 m.numbers(E, I, X), None, m.numbers(E, X, I), domain=MS, k=2)
+    m.output(made, np.zeros((1, T, X), F))
+    yield m
+
+
+RUNTIME_OPERATORS = [tables, experts, grouped_products, recurrences, positions_in_parts, projections, left_padding,
+                     layers]

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/onnx/reading_types.h"
+
+#include "core/graph/captures.h"
+#include "core/onnx/normalise_internal.h"
+#include "core/ops/op_table.h"
+
+#include <algorithm>
+
+namespace fuselage::model_io {
+
+namespace {
+
+constexpr int64_t maxContents = 64;
+
+const Type unknownType;
+
+/// What the file declares goes before what a node says.
+Type merged(const Type& declared, const Type& found) {
+    Type out = declared;
+    if (out.kind != TypeKind::Tensor || found.kind != TypeKind::Tensor)
+        return out;
+    if (out.dtype == DType::Undefined)
+        out.dtype = found.dtype;
+    if (!out.shape) {
+        out.shape = found.shape;
+    } else if (found.shape && found.shape->size() == out.shape->size()) {
+        for (size_t i = 0; i < out.shape->size(); ++i)
+            if (!(*out.shape)[i].number())
+                (*out.shape)[i] = (*found.shape)[i].number() ? (*found.shape)[i] : (*out.shape)[i];
+    }
+    return out;
+}
+
+} // namespace
+
+class ReadingTypes::Context final : public InferContext {
+public:
+    Context(const ReadingTypes& types, const Node& node)
+        : outputs(node.outputs.size()), contentsOut(outputs.size()), m_types(types), m_node(node) {}
+
+    const Node& node() const override { return m_node; }
+
+    size_t inputCount() const override { return m_node.explicitInputs; }
+
+    bool has(size_t input) const override {
+        return input < inputCount() && m_node.inputs[input].valid();
+    }
+
+    const Type& input(size_t input) const override {
+        return has(input) ? m_types.known(m_node.inputs[input]) : unknownType;
+    }
+
+    const Tensor* constant(size_t input) const override {
+        return has(input) ? constantOf(m_types.m_graph, m_node.inputs[input]).get() : nullptr;
+    }
+
+    std::optional<Shape> contents(size_t input) const override {
+        return has(input) ? m_types.contentsOf(m_node.inputs[input]) : std::nullopt;
+    }
+
+    size_t outputCount() const override { return outputs.size(); }
+
+    void setOutput(size_t output, Type type) override {
+        if (output < outputs.size())
+            outputs[output] = std::move(type);
+    }
+
+    void setContents(size_t output, Shape contents) override {
+        if (output < outputs.size() && static_cast<int64_t>(contents.size()) <= maxContents)
+            contentsOut[output] = std::move(contents);
+    }
+
+    std::vector<Type> inferSubgraph(const std::string& attribute,
+                                    const std::vector<Type>& inputs) override {
+        for (const SubgraphRef& ref : subgraphsOf(m_node)) {
+            if (ref.attribute != attribute)
+                continue;
+            const auto first =
+                m_node.inputs.begin() + static_cast<std::ptrdiff_t>(ref.firstCapture);
+            return m_types.outputsOf(*ref.graph, inputs, {first, m_node.inputs.end()});
+        }
+        return {};
+    }
+
+    void fail(std::string) override {} // core/passes says so
+
+    std::vector<std::optional<Type>> outputs;
+    std::vector<std::optional<Shape>> contentsOut;
+
+private:
+    const ReadingTypes& m_types;
+    const Node& m_node;
+};
+
+const Type& ReadingTypes::of(ValueId id) {
+    for (; m_next < m_graph.nodeBound(); ++m_next)
+        if (const NodeId next(static_cast<uint32_t>(m_next)); m_graph.alive(next))
+            look(next);
+    return known(id);
+}
+
+const Type& ReadingTypes::known(ValueId id) const {
+    const auto found = m_types.find(id);
+    return found != m_types.end() ? found->second : m_graph.value(id).type;
+}
+
+std::optional<Shape> ReadingTypes::contentsOf(ValueId id) const {
+    if (const auto found = m_contents.find(id); found != m_contents.end())
+        return found->second;
+    const TensorPtr constant = constantOf(m_graph, id);
+    if (!constant || !isInteger(constant->dtype()) || constant->elementCount() > maxContents)
+        return std::nullopt;
+    Shape out;
+    for (int64_t number : constant->toInts())
+        out.emplace_back(number);
+    return out;
+}
+
+void ReadingTypes::give(ValueId id, const Type& type) {
+    m_types[id] = merged(m_graph.value(id).type, type);
+}
+
+std::vector<Type> ReadingTypes::outputsOf(const Graph& body, const std::vector<Type>& inputs,
+                                          const std::vector<ValueId>& captured) const {
+    ReadingTypes inner(body);
+    for (size_t i = 0; i < std::min(inputs.size(), body.inputs().size()); ++i)
+        inner.give(body.inputs()[i], inputs[i]);
+    for (size_t i = 0; i < std::min(captured.size(), body.captures().size()); ++i) {
+        inner.give(body.captures()[i], known(captured[i]));
+        if (auto contents = contentsOf(captured[i]))
+            inner.m_contents[body.captures()[i]] = std::move(*contents);
+    }
+    std::vector<Type> out;
+    for (ValueId output : body.outputs())
+        out.push_back(inner.of(output));
+    return out;
+}
+
+void ReadingTypes::look(NodeId id) {
+    const Node& node = m_graph.node(id);
+    Context context(*this, node);
+    const OpRow& row = rowOf(node.op);
+    if (node.op == Op::Fused && node.body) {
+        std::vector<Type> inputs;
+        for (ValueId input : node.inputs)
+            inputs.push_back(input.valid() ? known(input) : unknownType);
+        const std::vector<Type> made = outputsOf(*node.body, inputs, {});
+        for (size_t i = 0; i < made.size(); ++i)
+            context.setOutput(i, made[i]);
+    } else if (row.infer) {
+        row.infer(context);
+    }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+        if (!node.outputs[i].valid())
+            continue;
+        if (context.outputs[i])
+            give(node.outputs[i], *context.outputs[i]);
+        if (context.contentsOut[i])
+            m_contents[node.outputs[i]] = std::move(*context.contentsOut[i]);
+    }
+}
+
+} // namespace fuselage::model_io
