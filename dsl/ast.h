@@ -252,9 +252,10 @@ struct Hint {
     Span span;
 };
 
-/// "as com.acme.Gated[alpha = a];"
+/// "as com.acme.Gated(x, w)[alpha = a];"
 struct As {
     Name name;
+    std::vector<Name> operands; ///< none: in the order of the rule's names
     std::vector<NamedExpr> attributes;
     Span span;
 };

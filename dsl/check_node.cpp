@@ -219,19 +219,25 @@ void RuleCompiler::checkGiven(const ast::NamedExpr& named, const OperatorFacts& 
     }
 }
 
+void RuleCompiler::checkCount(const std::string& name, const Span& span, size_t operands,
+                              const OperatorFacts& facts) {
+    if (!facts.isKnown || (operands <= facts.maxInputs && operands >= facts.minInputs))
+        return;
+    Diagnostic& d = error("E0205", span, "wrong number of operands for " + name);
+    d.found = std::to_string(operands);
+    const std::string most = facts.maxInputs == SIZE_MAX ? " or more"
+                             : facts.maxInputs == facts.minInputs
+                                 ? ""
+                                 : " to " + std::to_string(facts.maxInputs);
+    d.expected = std::to_string(facts.minInputs) + most + " (" + listed(facts.inputs) + ")";
+    d.fix = "give the operands that the operator has";
+}
+
 void RuleCompiler::checkBuilt(const ast::Expr& expr, const OperatorFacts& facts, size_t operands,
                               bool mayCarry) {
     if (!facts.isKnown)
         return;
-    if (operands > facts.maxInputs || operands < facts.minInputs) {
-        Diagnostic& d = error("E0205", expr.span, "wrong number of operands for " + expr.text);
-        d.found = std::to_string(operands);
-        d.expected =
-            std::to_string(facts.minInputs) +
-            (facts.maxInputs == SIZE_MAX ? " or more" : " to " + std::to_string(facts.maxInputs)) +
-            " (" + listed(facts.inputs) + ")";
-        d.fix = "give the operands that the operator has";
-    }
+    checkCount(expr.text, expr.span, operands, facts);
     for (const ast::NamedExpr& named : expr.named)
         if (!named.isSpread())
             checkGiven(named, facts);

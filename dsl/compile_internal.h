@@ -242,6 +242,8 @@ private:
 
     // check_node.cpp
     void checkNode(const ast::Term& term, const OperatorSet& ops, size_t operands, bool open);
+    void checkCount(const std::string& name, const Span& span, size_t operands,
+                    const OperatorFacts& facts);
     void checkBuilt(const ast::Expr& expr, const OperatorFacts& facts, size_t operands,
                     bool mayCarry);
     void checkGiven(const ast::NamedExpr& named, const OperatorFacts& facts);
@@ -277,9 +279,12 @@ private:
     size_t m_holeUses = 0;
 };
 
-/// The defaults that an `op` item states; reports those that are none.
-std::map<std::string, AttributeValue> declaredDefaults(const ast::Operator& item,
-                                                       Diagnostics& diagnostics);
+/// Declared operators with their defaults and bodies, in the order of the files.
+void compileOperators(const Library& library, Diagnostics& diagnostics, PatternFacts& facts,
+                      const Forms& forms, RuleSet& out);
+
+/// Whether a syntax error lies inside: what it left would only raise follow-up errors.
+bool overlapsError(const Diagnostics& problems, const Span& span);
 
 OperatorFacts factsOf(Op op);
 OperatorFacts factsOf(const CustomOperator& custom);

@@ -7,6 +7,7 @@
 #include "dsl/suggest.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 namespace fuselage::dsl {
@@ -92,8 +93,7 @@ ast::Match headOf(const ast::Operator& item) {
     return match;
 }
 
-} // namespace
-
+/// The defaults that an `op` item states; reports those that are none.
 std::map<std::string, AttributeValue> declaredDefaults(const ast::Operator& item,
                                                        Diagnostics& diagnostics) {
     std::map<std::string, AttributeValue> out;
@@ -133,6 +133,8 @@ std::map<std::string, AttributeValue> declaredDefaults(const ast::Operator& item
     }
     return out;
 }
+
+} // namespace
 
 bool RuleCompiler::compile(const ast::Operator& item, Rule& out) {
     ast::Rule rule;
@@ -177,6 +179,14 @@ void RuleCompiler::clause(const ast::As& as) {
         declared != names.operators.end() ? declared->second.custom : publishedAs(domain, name);
     const std::optional<Op> row = operatorNamed(as.name.text);
     const OperatorFacts facts = row ? factsOf(*row) : factsOf(*out.custom);
+    for (const ast::Name& operand : as.operands)
+        if (auto slot = slotNamed(operand))
+            out.operands.push_back(*slot);
+    const bool haveLists =
+        std::any_of(as.operands.begin(), as.operands.end(),
+                    [&](const ast::Name& each) { return m_top.lists.contains(each.text); });
+    if (!as.operands.empty() && !haveLists)
+        checkCount(as.name.text, as.span, as.operands.size(), facts);
     for (const ast::NamedExpr& attribute : as.attributes) {
         if (facts.isKnown)
             checkGiven(attribute, facts);
@@ -257,6 +267,72 @@ Expression RuleCompiler::writtenOutNode(const ast::Expr& expr, const DeclaredOpe
 bool RuleCompiler::compileWrittenOut(const ast::Rule& item, Rule& out) {
     m_isWrittenOut = true;
     return compile(item, out) && m_namesBody;
+}
+
+namespace {
+
+/// Reports an operator whose body leads back to it.
+bool containsItself(const Library& library, const ast::Operator& item, Diagnostics& diagnostics) {
+    std::set<const ast::Operator*> seen;
+    std::function<bool(const ast::Operator&)> reaches = [&](const ast::Operator& from) {
+        const auto& known = library.namesOf(from.span.source).operators;
+        bool isCircle = false;
+        auto follow = [&](const std::string& name) {
+            const auto next = known.find(name);
+            if (next == known.end())
+                return;
+            isCircle = isCircle || next->second.item == &item ||
+                       (seen.insert(next->second.item).second && reaches(*next->second.item));
+        };
+        for (const ast::Statement& statement : from.pattern.body)
+            if (auto* define = std::get_if<ast::Define>(&statement))
+                walkTerms(define->choice,
+                          [&](const ast::Term& term, bool) { follow(term.name.text); });
+        return isCircle;
+    };
+    if (!reaches(item))
+        return false;
+    Diagnostic& d = diagnostics.error("E0212", item.pattern.name.span,
+                                      "operator `" + item.pattern.name.text + "` contains itself");
+    d.fix = "write its body by other operators";
+    return true;
+}
+
+/// A body matches its own operator, which owns it: it does not own that in turn.
+void letGoOf(const CustomOperator& custom, Rule& body) {
+    for (Term& term : body.terms)
+        for (CustomOperatorPtr& each : term.custom)
+            if (each.get() == &custom)
+                each = CustomOperatorPtr(CustomOperatorPtr(), &custom);
+}
+
+} // namespace
+
+void compileOperators(const Library& library, Diagnostics& diagnostics, PatternFacts& facts,
+                      const Forms& forms, RuleSet& out) {
+    for (const auto& parsed : library.files())
+        for (const ast::Item& item : parsed->file.items) {
+            auto* declared = std::get_if<ast::Operator>(&item);
+            if (!declared || overlapsError(parsed->diagnostics, declared->span))
+                continue;
+            const auto& known = library.namesOf(parsed->file.source).operators;
+            const auto found = known.find(declared->pattern.name.text);
+            if (found == known.end() || found->second.item != declared)
+                continue; // its name was taken
+            CustomOperator& custom = *found->second.custom;
+            for (auto& [name, value] : declaredDefaults(*declared, diagnostics))
+                for (AttributeSchema& schema : custom.attributes)
+                    if (schema.name == name)
+                        schema.fallback = value;
+            auto body = std::make_shared<Rule>();
+            if (declared->hasBody && !containsItself(library, *declared, diagnostics) &&
+                RuleCompiler(library, diagnostics, parsed->file, forms, facts)
+                    .compile(*declared, *body)) {
+                letGoOf(custom, *body);
+                custom.body = std::move(body);
+            }
+            out.operators.push_back(found->second.custom);
+        }
 }
 
 } // namespace fuselage::dsl

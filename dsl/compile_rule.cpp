@@ -54,14 +54,6 @@ bool takeMeasured(ast::Expr& condition) {
     return true;
 }
 
-bool overlapsError(const Diagnostics& problems, const Span& span) {
-    for (const Diagnostic& d : problems.all())
-        if (d.severity == Severity::Error && d.span.source == span.source &&
-            d.span.begin >= span.begin && d.span.begin <= span.end)
-            return true;
-    return false;
-}
-
 /// The operators of the class that a pipeline keeps.
 std::vector<std::string> keptOperators(const ast::Name& name, const Names& names,
                                        Diagnostics& diagnostics) {
@@ -393,60 +385,15 @@ Forms compileForms(const Library& library, Diagnostics& diagnostics, PatternFact
     return good;
 }
 
-/// Reports an operator whose body leads back to it.
-bool containsItself(const Library& library, const ast::Operator& item, Diagnostics& diagnostics) {
-    std::set<const ast::Operator*> seen;
-    std::function<bool(const ast::Operator&)> reaches = [&](const ast::Operator& from) {
-        const auto& known = library.namesOf(from.span.source).operators;
-        bool isCircle = false;
-        auto follow = [&](const std::string& name) {
-            const auto next = known.find(name);
-            if (next == known.end())
-                return;
-            isCircle = isCircle || next->second.item == &item ||
-                       (seen.insert(next->second.item).second && reaches(*next->second.item));
-        };
-        for (const ast::Statement& statement : from.pattern.body)
-            if (auto* define = std::get_if<ast::Define>(&statement))
-                walkTerms(define->choice,
-                          [&](const ast::Term& term, bool) { follow(term.name.text); });
-        return isCircle;
-    };
-    if (!reaches(item))
-        return false;
-    Diagnostic& d = diagnostics.error("E0212", item.pattern.name.span,
-                                      "operator `" + item.pattern.name.text + "` contains itself");
-    d.fix = "write its body by other operators";
-    return true;
-}
-
-/// Declared operators with their defaults and bodies, in the order of the files.
-void compileOperators(const Library& library, Diagnostics& diagnostics, PatternFacts& facts,
-                      const Forms& forms, RuleSet& out) {
-    for (const auto& parsed : library.files())
-        for (const ast::Item& item : parsed->file.items) {
-            auto* declared = std::get_if<ast::Operator>(&item);
-            if (!declared || overlapsError(parsed->diagnostics, declared->span))
-                continue;
-            const auto& known = library.namesOf(parsed->file.source).operators;
-            const auto found = known.find(declared->pattern.name.text);
-            if (found == known.end() || found->second.item != declared)
-                continue; // its name was taken
-            CustomOperator& custom = *found->second.custom;
-            for (auto& [name, value] : declaredDefaults(*declared, diagnostics))
-                for (AttributeSchema& schema : custom.attributes)
-                    if (schema.name == name)
-                        schema.fallback = value;
-            auto body = std::make_shared<Rule>();
-            if (declared->hasBody && !containsItself(library, *declared, diagnostics) &&
-                RuleCompiler(library, diagnostics, parsed->file, forms, facts)
-                    .compile(*declared, *body))
-                custom.body = std::move(body);
-            out.operators.push_back(found->second.custom);
-        }
-}
-
 } // namespace
+
+bool overlapsError(const Diagnostics& problems, const Span& span) {
+    for (const Diagnostic& d : problems.all())
+        if (d.severity == Severity::Error && d.span.source == span.source &&
+            d.span.begin >= span.begin && d.span.begin <= span.end)
+            return true;
+    return false;
+}
 
 Compiled compile(const Library& library, Diagnostics& diagnostics) {
     Compiled made;

@@ -150,9 +150,11 @@ const auto verify_def = spanned(keyword("verify") > integer[set<&ast::Verify::sa
                                   *(',' > with[push<&ast::Verify::with>]) > '}') > ';');
 const auto givenAttribute_def =
     attributeName[set<&ast::NamedExpr::name>] > '=' > expression[set<&ast::NamedExpr::value>];
-const auto as_def = spanned(keyword("as") > qualified[set<&ast::As::name>] >
-                            -('[' > givenAttribute[push<&ast::As::attributes>] >
-                              *(',' > givenAttribute[push<&ast::As::attributes>]) > ']') > ';');
+const auto as_def =
+    spanned(keyword("as") > qualified[set<&ast::As::name>] >
+            -('(' > lower[push<&ast::As::operands>] > *(',' > lower[push<&ast::As::operands>]) >
+              ')') > -('[' > givenAttribute[push<&ast::As::attributes>] >
+                       *(',' > givenAttribute[push<&ast::As::attributes>]) > ']') > ';');
 const auto hint_def = spanned(keyword("hint") > quoted[set<&ast::Hint::text>] > ';');
 
 // Tests.

@@ -214,10 +214,13 @@ public:
     void operator()(const ast::Hint& hint) { line("hint " + quotedText(hint.text) + ";"); }
 
     void operator()(const ast::As& as) {
-        std::string attributes;
+        std::string operands, attributes;
+        for (const ast::Name& operand : as.operands)
+            appendItem(operands, ", ", operand.text);
         for (const ast::NamedExpr& attribute : as.attributes)
             appendItem(attributes, ", ", attribute.name.text + " = " + print(attribute.value));
-        line("as " + as.name.text + (attributes.empty() ? "" : "[" + attributes + "]") + ";");
+        line("as " + as.name.text + (operands.empty() ? "" : "(" + operands + ")") +
+             (attributes.empty() ? "" : "[" + attributes + "]") + ";");
     }
 
     void operator()(const ast::TestBlock& test) {

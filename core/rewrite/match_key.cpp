@@ -66,7 +66,7 @@ public:
             put(*it->body);
     }
 
-    void put(const ExportAs& it) { put(it.custom, it.attributes, it.span); }
+    void put(const ExportAs& it) { put(it.custom, it.operands, it.attributes, it.span); }
 
     void put(const NamedExpression& it) { put(it.name, it.value); }
 

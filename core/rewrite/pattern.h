@@ -208,9 +208,10 @@ struct Assignment {
     Span span;
 };
 
-/// "as com.acme.Gated[alpha = a]": as what operator a fuse rule exports its nodes.
+/// "as com.acme.Gated(x, w)[alpha = a]": as what operator a fuse rule exports its nodes.
 struct ExportAs {
     CustomOperatorPtr custom;
+    std::vector<SlotIndex> operands; ///< none: what the rule names, in the order of its names
     std::vector<NamedExpression> attributes;
     Span span;
 };

@@ -5,6 +5,7 @@
 #include "core/graph/text.h"
 #include "core/ops/op_table.h"
 #include "core/rewrite/custom_body.h"
+#include "core/rewrite/export_as.h"
 
 #include <algorithm>
 #include <iterator>
@@ -21,50 +22,6 @@ Provenance provenanceOf(const Graph& graph, const Match& match) {
             metadataOf(graph, match.nodes)};
 }
 
-/// Of the operator that the fused node is exported as.
-Result<Attributes> exportedAttributes(const Graph& graph, const Match& match) {
-    if (!match.rule->exportAs)
-        return Attributes();
-    const EvaluateContext context{graph, *match.rule, match.slots, match.dims, &match.regions};
-    NamedQuantities given;
-    for (const NamedExpression& attribute : match.rule->exportAs->attributes)
-        given.emplace_back(attribute.name, evaluate(context, attribute.value));
-    return customAttributes(graph, *match.rule->exportAs->custom, given);
-}
-
-/// What the rule names and the match does not make, in the order of the rule's names.
-std::vector<ValueId> namedOutside(const Graph& graph, const Match& match) {
-    std::vector<ValueId> out;
-    for (size_t i = 0; i < match.slots.size(); ++i)
-        if (match.rule->slots[i].name.find('.') == std::string::npos) // of the rule itself
-            match.slots[i].collect(out);
-    std::erase_if(out, [&](ValueId value) {
-        const auto& nodes = match.nodes;
-        return std::find(nodes.begin(), nodes.end(), graph.producer(value)) != nodes.end();
-    });
-    return out;
-}
-
-/// Operands of the operator that a fused node goes by, as the rule names them: Add(x, b) takes x
-/// first also where the model has Add(b, x), and x twice where it is both. Constants that the body
-/// holds are operands where the operator needs as many. None where an input has no name.
-std::vector<ValueId> namedInputs(const Graph& graph, const Match& match, const Cut& cut) {
-    const CustomOperator& custom = *match.rule->exportAs->custom;
-    const auto isIn = [](const std::vector<ValueId>& values, ValueId value) {
-        return std::find(values.begin(), values.end(), value) != values.end();
-    };
-    const std::vector<ValueId> named = namedOutside(graph, match);
-    if (!std::all_of(cut.inputs.begin(), cut.inputs.end(),
-                     [&](ValueId input) { return isIn(named, input); }))
-        return {};
-    std::vector<ValueId> out;
-    std::copy_if(named.begin(), named.end(), std::back_inserter(out),
-                 [&](ValueId value) { return isIn(cut.inputs, value); });
-    const bool needsConstants =
-        custom.isKnown && out.size() < custom.minInputs && named.size() <= custom.maxInputs;
-    return needsConstants ? named : out;
-}
-
 ApplyResult applyFuse(Graph& graph, const Match& match) {
     if (match.outputs.empty())
         return NotApplied{{code::escape, "nothing reads what the match computes", {}, {}}};
@@ -73,8 +30,11 @@ ApplyResult applyFuse(Graph& graph, const Match& match) {
         return NotApplied{{code::unknown, attributes.error().message, {}, {}}};
     Cut cut = cutOut(graph, match.nodes, match.outputs);
     if (match.rule->exportAs) {
+        auto operands = exportedOperands(graph, match, cut);
+        if (auto* reason = std::get_if<Reason>(&operands))
+            return NotApplied{std::move(*reason), {}};
         CutOptions options;
-        options.first = namedInputs(graph, match, cut);
+        options.first = std::move(std::get<std::vector<ValueId>>(operands));
         if (!options.first.empty() && options.first != cut.inputs)
             cut = cutOut(graph, match.nodes, match.outputs, options);
     }

@@ -92,6 +92,8 @@ public:
 
     void operator()(const ast::As& as) {
         add(Kind::Operator, as.name);
+        for (const ast::Name& operand : as.operands)
+            add(Kind::Value, operand);
         for (const ast::NamedExpr& attribute : as.attributes) {
             add(Kind::Attribute, attribute.name, false, as.name.text);
             walk(attribute.value);

@@ -317,7 +317,7 @@ private:
     }
 
     ast::Clause clause() {
-        switch (below(11)) {
+        switch (below(12)) {
         case 0:
             return ast::Rewrite{some(0, 3, [&] { return rewriteStatement(); }), {}};
         case 1:
@@ -354,6 +354,14 @@ private:
                                {}};
         case 6:
             return ast::Hint{text(), {}};
+        case 8:
+            return ast::As{{"com.acme." + upper().text, {}},
+                           some(0, 3, [&] { return lower(); }),
+                           some(0, 2,
+                                [&] {
+                                    return ast::NamedExpr{lower(), expr(1)};
+                                }),
+                           {}};
         case 7:
             return ast::TestBlock{text(), some(0, 3, [&] { return testEntry(); }), {}};
         default:

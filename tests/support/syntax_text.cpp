@@ -117,7 +117,7 @@ private:
 
     void put(const ast::Hint& it) { node("hint", it.text); }
 
-    void put(const ast::As& it) { node("as", it.name, it.attributes); }
+    void put(const ast::As& it) { node("as", it.name, it.operands, it.attributes); }
 
     void put(const ast::TestEntry& it) { node("entry", it.word, it.text); }
 

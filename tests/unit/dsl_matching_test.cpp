@@ -319,6 +319,20 @@ TEST(DslMatching, AKeyTellsApartWhatMatchesDifferently) {
     EXPECT_EQ(keyOf(gated), keyOf(rule));
 }
 
+TEST(DslMatching, DeclaredOperatorsGoWithTheirRules) {
+    std::weak_ptr<const Rule> body;
+    {
+        Loaded loaded("fuse 1;\nop com.acme.Half(a) -> y { y = Abs(a); }\n"
+                      "op com.acme.Twice(a) -> y { y = com.acme.Half(com.acme.Half(a)); }\n"
+                      "rule R { match { y = com.acme.Twice(x); } }\n");
+        EXPECT_EQ(loaded.rendered(), "");
+        ASSERT_EQ(loaded.result.rules.operators.size(), 2U);
+        body = loaded.result.rules.operators[1]->body;
+        EXPECT_FALSE(body.expired());
+    }
+    EXPECT_TRUE(body.expired());
+}
+
 /// The body of a declared operator names the operator itself.
 TEST(DslMatching, WholeKeysHoldTheBodiesOfOperators) {
     auto keysOf = [](const std::string& body) {
