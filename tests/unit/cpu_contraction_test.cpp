@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <random>
+
 using namespace fuselage;
 using namespace fuselage::testing_cpu;
 
@@ -97,6 +99,42 @@ TEST(CpuContraction, OneAndThreeDimensions) {
     expectRuns("(float[1,3,4,5,6] x, float[5,3,2,2,2] w) => (float[1,5,3,4,5] y) "
                "{ y = Conv<kernel_shape=[2,2,2]>(x, w) }",
                "Contraction", 1e-5, {{"w", weights({5, 3, 2, 2, 2})}});
+}
+
+/// Computed as images of one row: every stride, dilation, padding and grouping that is drawn.
+TEST(CpuContraction, GroupsAlongOneDimension) {
+    std::mt19937 random(7);
+    auto from = [&](int least, int most) {
+        return least + static_cast<int>(random() % static_cast<uint32_t>(most - least + 1));
+    };
+    for (int drawn = 0; drawn < 60; ++drawn) {
+        const int groups = from(2, 18), channels = groups * from(1, 3), each = from(1, 3);
+        const int kernel = from(1, 5), stride = from(1, 3), dilation = from(1, 3);
+        const int length = from((kernel - 1) * dilation + 1, 40), before = from(0, 3);
+        const int extent = length + 2 * before - (kernel - 1) * dilation - 1;
+        const bool turned = from(0, 3) == 0;
+        const int transposed = (length - 1) * stride - 2 * before + (kernel - 1) * dilation + 1;
+        if (turned && transposed < 1)
+            continue;
+        const std::string text = fmt::format(
+            "(float[2,{0},{1}] x, float[{2},{3},{4}] w, float[{5}] b) => (float[2,{5},{6}] y) "
+            "{{ c = "
+            "{7}<kernel_shape=[{4}],group={8},strides=[{9}],dilations=[{10}],pads=[{11},{11}]>"
+            "(x, w, b)  y = Relu(c) }}",
+            channels, length, turned ? channels : groups * each, turned ? each : channels / groups,
+            kernel, groups * each, turned ? transposed : extent / stride + 1,
+            turned ? "ConvTranspose" : "Conv", groups, stride, dilation, before);
+        SCOPED_TRACE(text);
+        expectRuns(text, "Contraction", 2e-5,
+                   {{"w", weights({turned ? channels : groups * each,
+                                   turned ? each : channels / groups, kernel},
+                                  random())},
+                    {"b", weights({groups * each}, random())}});
+    }
+    const CpuRun depthwise = expectRuns("(float[1,64,40] x, float[64,1,4] w) => (float[1,64,37] y) "
+                                        "{ y = Conv<kernel_shape=[4],group=64>(x, w) }",
+                                        "Contraction", 2e-6, {{"w", weights({64, 1, 4})}});
+    EXPECT_NE(depthwise.tactic.find("dw"), std::string::npos) << depthwise.tactic;
 }
 
 TEST(CpuContraction, Transposed) {
