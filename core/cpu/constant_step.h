@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step that reads nothing but constants, computed once while a plan is prepared.
+// A step that reads nothing but constants, computed once while a plan is prepared. Its outputs;
+// none where it fails, since it is not the preparation that fails then.
 #pragma once
 
 #include "core/cpu/kernel.h"
@@ -7,9 +8,13 @@
 
 namespace fuselage::cpu {
 
-/// Its outputs; none where it fails, since it is not the preparation that fails then. `kernel`:
-/// null where the body is interpreted. `constants`: its inputs.
-std::vector<TensorPtr> computeConstants(const Plan& plan, const Step& step, Kernel* kernel,
-                                        const std::vector<TensorPtr>& constants, Threads& threads);
+/// By its kernel. `inputs`: where the plan's values lie.
+std::vector<TensorPtr> computeConstants(const Plan& plan, const Step& step, Kernel& kernel,
+                                        const std::vector<const std::byte*>& inputs,
+                                        Threads& threads);
+
+/// By interpreting its body.
+std::vector<TensorPtr> computeConstants(const Step& step, const std::vector<TensorPtr>& inputs,
+                                        Threads& threads);
 
 } // namespace fuselage::cpu

@@ -8,26 +8,36 @@
 
 namespace fuselage::cpu {
 
-ConstantValues::ConstantValues(std::shared_ptr<const Plan> plan)
-    : m_plan(std::move(plan)), m_isKept(m_plan->values.size(), false) {}
+ConstantValues::ConstantValues(std::shared_ptr<const Plan> plan, ValueStore& store)
+    : m_plan(std::move(plan)), m_store(store), m_isLeft(m_plan->values.size(), false),
+      m_isKept(m_plan->values.size(), false) {}
 
-TensorPtr ConstantValues::of(uint32_t value) const {
+TensorPtr ConstantValues::of(uint32_t value) {
     const PlanValue& asked = m_plan->values[value];
     if (asked.constant)
         return asked.constant;
     if (auto found = m_made.find(value); found != m_made.end())
         return found->second;
-    if (asked.residence != Residence::Alias || !isRowMajor(asked.extents, asked.strides))
+    if (asked.residence != Residence::Alias)
         return nullptr;
     const RootPlace place = placeOf(*m_plan, value);
-    auto found = m_made.find(place.root);
-    if (found == m_made.end() || place.offset != 0 || found->second->dtype() != asked.dtype ||
-        found->second->elementCount() != elementCount(asked.extents))
+    auto root = m_made.find(place.root);
+    if (root == m_made.end() || root->second->dtype() != asked.dtype ||
+        root->second->elementCount() != elementCount(asked.extents)) // a part, or one repeated
         return nullptr;
-    return std::make_shared<const Tensor>(found->second->reshaped(asked.extents));
+    if (place.offset == 0 && isRowMajor(asked.extents, asked.strides))
+        return std::make_shared<const Tensor>(root->second->reshaped(asked.extents));
+    if (m_isLeft[value])
+        return nullptr;
+    auto [copy, added] = m_copies.try_emplace(value);
+    if (added) {
+        copy->second = std::make_shared<const Tensor>(m_store.dense(value));
+        m_store.replace(value, copy->second->bytes());
+    }
+    return copy->second;
 }
 
-bool ConstantValues::areAllThat(const Step& step) const {
+bool ConstantValues::areAllThat(const Step& step) {
     const auto isOne = [&](uint32_t value) { return of(value) != nullptr; };
     return !step.inputs.empty() && std::all_of(step.inputs.begin(), step.inputs.end(), isOne) &&
            std::all_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t value) {
@@ -37,7 +47,7 @@ bool ConstantValues::areAllThat(const Step& step) const {
            });
 }
 
-std::vector<TensorPtr> ConstantValues::readBy(const Step& step) const {
+std::vector<TensorPtr> ConstantValues::readBy(const Step& step) {
     std::vector<TensorPtr> out;
     for (uint32_t input : step.inputs)
         out.push_back(of(input));
@@ -45,23 +55,37 @@ std::vector<TensorPtr> ConstantValues::readBy(const Step& step) const {
 }
 
 void ConstantValues::add(const Step& step, const std::vector<TensorPtr>& made) {
-    for (size_t i = 0; i < made.size(); ++i)
+    for (size_t i = 0; i < made.size(); ++i) {
         m_made[step.outputs[i]] = made[i];
+        m_store.replace(step.outputs[i], made[i]->bytes());
+    }
 }
 
 void ConstantValues::keepFor(const Step& step) {
     for (uint32_t input : step.inputs)
-        m_isKept[rootOf(*m_plan, input)] = true;
+        if (!isCopied(input))
+            m_isKept[rootOf(*m_plan, input)] = true;
 }
 
-std::vector<uint32_t> ConstantValues::dropReadBy(size_t index) {
-    std::vector<uint32_t> out;
-    for (uint32_t input : m_plan->steps[index].inputs) {
-        const uint32_t root = rootOf(*m_plan, input);
-        if (m_plan->values[root].lastStep <= index && !m_isKept[root] && m_made.erase(root) != 0)
-            out.push_back(root);
-    }
-    return out;
+void ConstantValues::leaveFor(const Step& step) {
+    for (uint32_t input : step.inputs)
+        m_isLeft[input] = true;
+}
+
+void ConstantValues::drop(uint32_t root) {
+    if (!m_isKept[root] && m_made.erase(root) != 0)
+        m_store.forget(root);
+}
+
+void ConstantValues::dropReadBy(size_t index) {
+    for (uint32_t input : m_plan->steps[index].inputs)
+        if (const uint32_t root = rootOf(*m_plan, input); m_plan->values[root].lastStep <= index)
+            drop(root);
+}
+
+void ConstantValues::dropCopied() {
+    for (const auto& [value, copy] : m_copies)
+        drop(rootOf(*m_plan, value));
 }
 
 } // namespace fuselage::cpu

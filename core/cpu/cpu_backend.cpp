@@ -42,7 +42,7 @@ class CpuExecutable final : public Executable {
 public:
     CpuExecutable(std::shared_ptr<const Plan> plan, const CpuOptions& options)
         : m_plan(plan), m_options(options), m_threads(options.threads),
-          m_store(plan, m_threads.pages()), m_constants(plan) {}
+          m_store(plan, m_threads.pages()), m_constants(plan, m_store) {}
 
     Result<void> prepare(Choices& choices, Progress& progress);
     Result<RunResult> run(std::span<const Tensor> inputs, const RunOptions& options,
@@ -105,9 +105,9 @@ private:
     void prepareStep(const Step& step, Choices& choices);
     void computeOnce(size_t index);
     void makeFloats(const Step& reader);
-    OperandLayout layoutNow(uint32_t value) const;
-    size_t constantBytes(const Step& step) const;
-    KernelResult kernelFor(const Step& step, Threads& threads, Choices* choices) const;
+    OperandLayout layoutNow(uint32_t value);
+    size_t constantBytes(const Step& step);
+    KernelResult kernelFor(const Step& step, Threads& threads, Choices* choices);
     std::vector<TensorPtr> constantsOf(const Step& step) const;
     std::vector<ReferenceValue> givenTo(const Step& step);
     std::optional<Result<std::vector<ReferenceValue>>> runNative(size_t index);
@@ -154,6 +154,7 @@ Result<void> CpuExecutable::prepare(Choices& choices, Progress& progress) {
         if (!m_isDone[index] || m_stored.has(index))
             m_constants.keepFor(step);
     }
+    m_constants.dropCopied();
     return {};
 }
 
@@ -169,8 +170,10 @@ void CpuExecutable::prepareSweeps(Choices& choices) {
             continue;
         }
         m_sweeps.push_back(std::move(*run));
-        for (uint32_t i = sweep.first; i <= sweep.last; ++i)
+        for (uint32_t i = sweep.first; i <= sweep.last; ++i) {
             m_sweepOf[i] = m_sweeps.back().get();
+            m_constants.leaveFor(m_plan->steps[i]);
+        }
     }
 }
 
@@ -222,7 +225,7 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
                      [this, &step](Threads& one) { return kernelFor(step, one, nullptr); });
 }
 
-KernelResult CpuExecutable::kernelFor(const Step& step, Threads& threads, Choices* choices) const {
+KernelResult CpuExecutable::kernelFor(const Step& step, Threads& threads, Choices* choices) {
     PrepareContext context{{}, {}, vectorTable(), threads, allowedIn(step), step.inPlace, choices};
     for (uint32_t input : step.inputs)
         context.inputs.push_back(layoutNow(input));
@@ -243,7 +246,7 @@ void CpuExecutable::makeFloats(const Step& reader) {
     computeOnce(index);
 }
 
-size_t CpuExecutable::constantBytes(const Step& step) const {
+size_t CpuExecutable::constantBytes(const Step& step) {
     const StoredWeights* weights = m_stored.of(step);
     size_t out = weights ? weights->codes->byteCount() / 2 : 0;
     for (uint32_t input : step.inputs)
@@ -252,25 +255,29 @@ size_t CpuExecutable::constantBytes(const Step& step) const {
     return out;
 }
 
-OperandLayout CpuExecutable::layoutNow(uint32_t value) const {
+OperandLayout CpuExecutable::layoutNow(uint32_t value) {
     OperandLayout out = layoutOf(m_plan->values[value]);
     out.constant = m_constants.of(value);
+    if (m_constants.isCopied(value))
+        out.strides = rowMajorStrides(out.extents);
     return out;
 }
 
 /// Dequantised weights, mostly: the graph keeps them as the file has them, so that rules see them.
 void CpuExecutable::computeOnce(size_t index) {
     const Step& step = m_plan->steps[index];
-    const std::vector<TensorPtr> made = computeConstants(
-        *m_plan, step, m_kernels[index].get(), m_constants.readBy(step), threadsOf(index));
+    std::vector<const std::byte*> inputs;
+    for (uint32_t input : step.inputs)
+        inputs.push_back(m_store.data(input));
+    const std::vector<TensorPtr> made =
+        m_kernels[index]
+            ? computeConstants(*m_plan, step, *m_kernels[index], inputs, threadsOf(index))
+            : computeConstants(step, m_constants.readBy(step), threadsOf(index));
     m_isDone[index] = !made.empty();
     if (made.empty())
         return;
     m_constants.add(step, made);
-    for (size_t i = 0; i < made.size(); ++i)
-        m_store.replace(step.outputs[i], made[i]->bytes());
-    for (uint32_t dropped : m_constants.dropReadBy(index))
-        m_store.forget(dropped);
+    m_constants.dropReadBy(index);
 }
 
 std::vector<TensorPtr> CpuExecutable::constantsOf(const Step& step) const {

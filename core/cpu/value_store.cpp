@@ -52,6 +52,8 @@ Result<void> ValueStore::begin(std::span<const Tensor> inputs) {
 }
 
 std::byte* ValueStore::data(uint32_t index) {
+    if (auto replaced = m_replaced.find(index); replaced != m_replaced.end())
+        return const_cast<std::byte*>(replaced->second); // read only, as constants
     const PlanValue& value = m_plan->values[index];
     switch (value.residence) {
     case Residence::Input:
@@ -60,14 +62,13 @@ std::byte* ValueStore::data(uint32_t index) {
     case Residence::Constant: // kernels only read constants
         return const_cast<std::byte*>(value.constant->bytes());
     case Residence::Arena: {
-        if (auto replaced = m_replaced.find(index); replaced != m_replaced.end())
-            return const_cast<std::byte*>(replaced->second); // read only, as constants
         auto widened = value.inner ? m_widened.find(index) : m_widened.end();
         return widened != m_widened.end() ? widened->second : m_arena + value.offset;
     }
     case Residence::Alias: {
-        std::byte* base = data(value.aliasOf);
-        return base ? base + value.offset : nullptr;
+        const RootPlace place = placeOf(*m_plan, index);
+        std::byte* base = data(place.root);
+        return base ? base + place.offset : nullptr;
     }
     case Residence::Host:
         return nullptr;
@@ -84,8 +85,11 @@ void ValueStore::widen(const Sweep& sweep, Pages& pages) {
     }
 }
 
-Tensor ValueStore::gather(uint32_t index) {
-    return fromStrided(m_plan->values[index], data(index));
+Tensor ValueStore::dense(uint32_t index) {
+    PlanValue value = m_plan->values[index];
+    if (m_replaced.contains(index))
+        value.strides = rowMajorStrides(value.extents);
+    return fromStrided(value, data(index));
 }
 
 ReferenceValue ValueStore::reference(uint32_t index) {
@@ -94,7 +98,7 @@ ReferenceValue ValueStore::reference(uint32_t index) {
         return ReferenceValue::from(*value.constant);
     if (value.residence == Residence::Host)
         return m_host[index];
-    return ReferenceValue::from(gather(index));
+    return ReferenceValue::from(dense(index));
 }
 
 Result<void> ValueStore::store(uint32_t index, ReferenceValue from) {
@@ -114,7 +118,7 @@ std::optional<Tensor> ValueStore::tensor(uint32_t index) {
     if (value.constant)
         return *value.constant;
     if (value.residence != Residence::Host)
-        return gather(index);
+        return dense(index);
     if (m_host[index].kind != TypeKind::Tensor)
         return std::nullopt;
     return m_host[index].toTensor();
@@ -139,7 +143,7 @@ void ValueStore::showOne(uint32_t index, RunShapes& shapes) {
         shapes.extents[value.name] = extents;
     if (elementCount(extents).value_or(maxShapeElements + 1) <= maxShapeElements)
         shapes.contents[value.name] =
-            std::make_shared<const Tensor>(host ? m_host[index].toTensor() : gather(index));
+            std::make_shared<const Tensor>(host ? m_host[index].toTensor() : dense(index));
 }
 
 void ValueStore::show(uint32_t made, RunShapes& shapes) {
@@ -160,7 +164,7 @@ Result<std::vector<Tensor>> ValueStore::finish() {
         else if (value.constant)
             outputs.push_back(value.constant->clone());
         else if (value.residence != Residence::Host)
-            outputs.push_back(gather(index));
+            outputs.push_back(dense(index));
         else if (m_host[index].kind == TypeKind::Tensor)
             outputs.push_back(m_host[index].toTensor());
         else

@@ -41,6 +41,8 @@ public:
     /// Gives the inner values of a sweep memory for all images, for running its steps one by one.
     void widen(const Sweep& sweep, Pages& pages);
 
+    /// A copy in row-major order. Not of Host values.
+    Tensor dense(uint32_t value);
     ReferenceValue reference(uint32_t value);
     /// The same dense and in its own type; none when it is no tensor.
     std::optional<Tensor> tensor(uint32_t value);
@@ -55,7 +57,6 @@ public:
     Result<std::vector<Tensor>> finish();
 
 private:
-    Tensor gather(uint32_t value);
     void showOne(uint32_t value, RunShapes& shapes);
 
     std::shared_ptr<const Plan> m_plan;

@@ -105,7 +105,12 @@ struct ChainOfConstants {
         const size_t length = 2 + random() % 6;
         for (size_t i = 0; i < length; ++i) {
             const std::string from = fmt::format("a{}", i), to = fmt::format("a{}", i + 1);
-            switch (random() % 3) {
+            switch (random() % 4) {
+            case 3: // of [4, 6], and back to [6, 4] behind it
+                body +=
+                    fmt::format(" f{0} = Reshape({1}, wide) {2} = Transpose<perm = [1, 0]>(f{0}) ",
+                                i, from, to);
+                break;
             case 0:
                 body += fmt::format(" {} = Reshape({}, {}) ", to, from, shapes[random() % 3]);
                 break;
@@ -121,14 +126,16 @@ struct ChainOfConstants {
                 sum = fmt::format("s{}", i);
             }
         }
-        body += fmt::format(" last = Reshape(a{}, matrix) y = Sub({}, last) ", length, sum);
+        body += fmt::format(" last = Reshape(a{}, matrix) t = Reshape(a{}, wide)"
+                            " p = Transpose<perm = [1, 0]>(t) z = Sub({}, last) y = Sub(z, p) ",
+                            length, length, sum);
     }
 
     Graph graph() const {
         const std::string text =
             "g (float[6,4] x, int8[6,4] w) => (float[6,4] y) <float two = {2}, "
             "int64[1] flat = {24}, int64[3] cube = {2,3,4}, "
-            "int64[2] matrix = {6,4}> {" +
+            "int64[2] matrix = {6,4}, int64[2] wide = {4,6}> {" +
             body + "}";
         Graph out = graphOf(text.c_str());
         Tensor weight(DType::Int8, {6, 4});
