@@ -58,8 +58,14 @@ std::unordered_map<std::string_view, size_t> becameOf(const Report& report) {
     return out;
 }
 
-bool isLaunchOfSeveral(const KernelReport& kernel) {
-    return kernel.kind == "Group";
+/// By its first node.
+using MatchesByFirst = std::unordered_set<std::string_view>;
+
+/// One launch of several programs, or one program that fused nodes became together.
+bool isLaunchOfSeveral(const KernelReport& kernel, const MatchesByFirst& firsts) {
+    const auto begun = std::count_if(kernel.sources.begin(), kernel.sources.end(),
+                                     [&](const auto& source) { return firsts.contains(source); });
+    return kernel.kind == "Group" || begun > 1;
 }
 
 /// Seconds of each round of the steps that were timed, summed with their parts; empty when a step
@@ -208,9 +214,13 @@ std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
     for (size_t i = 0; i < report.before.kernels.size(); ++i)
         for (const std::string& source : report.before.kernels[i].sources)
             before[source].push_back(i);
+    MatchesByFirst firsts;
+    for (const MatchReport& match : report.matches)
+        if (!match.nodes.empty())
+            firsts.insert(match.nodes.front());
     for (size_t i = 0; i < report.after.kernels.size(); ++i) {
         const KernelReport& kernel = report.after.kernels[i];
-        if (!isLaunchOfSeveral(kernel)) {
+        if (!isLaunchOfSeveral(kernel, firsts)) {
             after.add(kernel, i);
             continue;
         }

@@ -15,11 +15,19 @@ struct Cost {
     int64_t bytes = 0, launches = 0, flops = 0;
     double seconds = 0;
 
-    void add(const KernelReport& kernel) {
-        bytes += kernel.traffic.logical();
-        launches += 1;
-        flops += kernel.flops;
-        seconds += kernel.predictedSeconds;
+    void add(const KernelReport& kernel) { add(kernel, 0, 1); }
+
+    /// The part of one of `count` matches that the kernel computes: the same for each, and the
+    /// launch is the first one's, so that they add up to the kernel.
+    void add(const KernelReport& kernel, size_t place, size_t count) {
+        const auto part = [&](int64_t whole) {
+            const auto each = whole / static_cast<int64_t>(count);
+            return place == 0 ? whole - each * static_cast<int64_t>(count - 1) : each;
+        };
+        bytes += part(kernel.traffic.logical());
+        launches += place == 0 ? 1 : 0;
+        flops += part(kernel.flops);
+        seconds += kernel.predictedSeconds / static_cast<double>(count);
     }
 };
 
@@ -53,12 +61,16 @@ StepReport stepOf(const TraceEvent& event) {
 /// Sets bytes, launches and predicted times of the matches from the kernels of the report.
 void costMatches(Report& report) {
     const std::vector<KernelsOfMatch> kernels = kernelsOfMatches(report);
+    std::unordered_map<size_t, size_t> sharers, seen; // by kernel: matches that it computes
+    for (const KernelsOfMatch& match : kernels)
+        for (size_t kernel : match.after)
+            ++sharers[kernel];
     for (size_t i = 0; i < kernels.size(); ++i) {
         Cost unfused, fused;
         for (const KernelsOfMatch::Before& one : kernels[i].before)
             unfused.add(report.before.kernels[one.kernel]);
         for (size_t kernel : kernels[i].after)
-            fused.add(report.after.kernels[kernel]);
+            fused.add(report.after.kernels[kernel], seen[kernel]++, sharers[kernel]);
         MatchReport& match = report.matches[i];
         match.bytesBefore = unfused.bytes;
         match.bytesAfter = fused.bytes;

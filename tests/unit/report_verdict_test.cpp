@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What measured times of single steps say of fused nodes, and what no time says: a side with a
 // fallback, a launch that several share, steps that were not timed.
+#include "app/pipeline/bench.h"
 #include "app/pipeline/match_verdicts.h"
 #include "app/report/html.h"
 #include "app/report/text.h"
 #include "app/report/verdict.h"
+#include "core/onnx/model_file.h"
 #include "tests/unit/report_sample.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 using namespace fuselage;
 using app::KernelReport;
@@ -17,6 +20,13 @@ using app::MatchReport;
 using app::Report;
 
 namespace {
+
+std::string manyOf(size_t count, const std::string& number) {
+    std::string out = number;
+    for (size_t i = 1; i < count; ++i)
+        out += ", " + number;
+    return out;
+}
 
 KernelReport kernel(const std::string& name, const std::string& rule,
                     std::vector<std::string> sources) {
@@ -194,6 +204,58 @@ TEST(MatchVerdict, ALaunchOfSeveralIsNotDivided) {
     EXPECT_EQ(app::slowerText(report),
               "whether the 2 fused nodes are slower than their nodes one by one could not be "
               "judged");
+}
+
+/// Products of one operand that became one.
+TEST(MatchVerdict, AKernelThatFusedNodesBecameTogetherIsShared) {
+    Report report = twoSides();
+    report.matches.push_back(report.matches[0]);
+    report.matches[0].nodes = {"a", "b"};
+    report.matches[1].nodes = {"c"};
+    report.matches[1].fusedNode = "other";
+    report.after.kernels = {kernel("both", "R", {"a", "b", "c"})};
+    for (const app::KernelsOfMatch& of : app::kernelsOfMatches(report)) {
+        EXPECT_TRUE(of.shared);
+        EXPECT_EQ(of.after, std::vector<size_t>{0});
+    }
+}
+
+// What fused nodes cost adds up to what the kernels of fused nodes cost, shared or not.
+TEST(MatchVerdict, CostsOfFusedNodesAddUpToTheirKernels) {
+    const std::string path = std::filesystem::temp_directory_path() / "fuselage_shared.onnx";
+    auto graph = model_io::loadText(
+        "g (float[1,1,1760] x) => (float[1,16,8] p, float[1,16,8] q) <float[16,1,512] v = {" +
+        manyOf(8192, "0.1") + "}, float[16,1,512] w = {" + manyOf(8192, "0.2") +
+        "}> { y = Conv<strides = [160]>(x, v) z = Conv<strides = [160]>(x, w)"
+        " p = Softmax<axis = 2>(y) q = Softmax<axis = 2>(z) }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    ASSERT_TRUE(model_io::save(*graph, path));
+    app::BenchOptions options;
+    options.model = path;
+    options.run.backend = BackendKind::Cpu;
+    options.device = "h200";
+    options.measure = options.verify = false;
+    Progress progress;
+    auto result = app::bench(options, progress);
+    std::filesystem::remove(path);
+    ASSERT_TRUE(result) << result.error().text();
+    const Report& report = result->report;
+    int64_t launches = 0, bytes = 0, kernels = 0, moved = 0;
+    size_t shared = 0;
+    for (const app::MatchReport& match : report.matches) {
+        launches += match.launchesAfter;
+        bytes += match.bytesAfter;
+    }
+    for (const app::KernelsOfMatch& of : app::kernelsOfMatches(report))
+        shared += of.shared ? 1 : 0;
+    for (const app::KernelReport& kernel : report.after.kernels)
+        if (!kernel.rule.empty()) {
+            ++kernels;
+            moved += kernel.traffic.logical();
+        }
+    EXPECT_EQ(launches, kernels);
+    EXPECT_EQ(bytes, moved);
+    EXPECT_EQ(shared, 2U) << "nothing is shared: the test says nothing";
 }
 
 // An Einsum that became two products, each in a fused node of its own: by its name nobody can tell
