@@ -149,7 +149,7 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     out.after = *known.after;
     out.dims = std::move(*dims);
     const Plan& fusedPlan = *out.after.plan;
-    report.machine = summariseProfile(options.profile);
+    report.machine = summariseProfile(options.profile, options.fuse.precision);
     report.model = summariseModel(model, out.dims);
     report.after = summariseSide(out.after, std::move(drawn));
     report.splits = summariseSplits(fusedPlan);

@@ -34,7 +34,7 @@ struct MachineReport {
     std::string profileTitle;
     std::string profileOrigin; ///< the file, when it was measured, or that it is built-in
     double dramBandwidth = 0, l2Bandwidth = 0; ///< of the profile, bytes a second
-    double peakFlops = 0;                      ///< of the profile, float32 in a second
+    double peakFlops = 0; ///< of the profile in the precision of the plan, in a second
 };
 
 struct ModelReport {

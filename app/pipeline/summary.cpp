@@ -175,16 +175,24 @@ std::vector<BodyReport> summariseBodies(const Planned& side) {
     return out;
 }
 
+/// Of products in this precision, and of everything else where that is more.
+double peakOf(const DeviceProfile& profile, Precision precision) {
+    const double products = precision == Precision::Fp32   ? profile.fp32Flops
+                            : precision == Precision::Tf32 ? profile.tf32MatrixFlops
+                                                           : profile.fp16MatrixFlops;
+    return std::max(products, profile.fp32Flops);
+}
+
 } // namespace
 
-MachineReport summariseProfile(const DeviceProfile& profile) {
+MachineReport summariseProfile(const DeviceProfile& profile, Precision precision) {
     MachineReport out;
     out.profile = profile.name;
     out.profileTitle = profile.title;
     out.profileOrigin = profile.origin;
     out.dramBandwidth = profile.dramBandwidth;
     out.l2Bandwidth = profile.l2Bandwidth;
-    out.peakFlops = profile.fp32Flops;
+    out.peakFlops = peakOf(profile, precision);
     return out;
 }
 

@@ -16,7 +16,8 @@
 namespace fuselage::app {
 
 /// Of the machine what predictions are made for; where a run happens is added by bench().
-MachineReport summariseProfile(const DeviceProfile& profile);
+/// `precision`: of the plan, whose peak is the roof.
+MachineReport summariseProfile(const DeviceProfile& profile, Precision precision);
 ModelReport summariseModel(const LoadedModel& model, const std::map<std::string, int64_t>& dims);
 
 PrecisionReport summarisePrecision(const PrecisionRecord& record);

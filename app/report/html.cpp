@@ -9,6 +9,7 @@
 #include "app/report/resource.h"
 #include "app/report/svg.h"
 #include "app/report/theme.h"
+#include "app/report/verdict.h"
 
 #include <fmt/format.h>
 
@@ -134,10 +135,8 @@ std::string header(const Report& report, const std::string& name) {
     const std::string ran = report.machine.backend.empty()
                                 ? std::string("nothing was run")
                                 : report.machine.cpu + ", backend " + report.machine.backend;
-    out += fmt::format("<p class=\"dim\">{}; predictions for {} ({}{}{})</p>\n", escaped(ran),
-                       escaped(report.machine.profileTitle), escaped(report.machine.profile),
-                       report.machine.profileOrigin.empty() ? "" : ": ",
-                       escaped(report.machine.profileOrigin));
+    out +=
+        fmt::format("<p class=\"dim\">{}; {}</p>\n", escaped(ran), escaped(predictionText(report)));
     for (const std::string& note : report.model.notes)
         out += "<p class=\"note\">note: " + escaped(note) + "</p>\n";
     return out + "</header>\n";

@@ -105,6 +105,23 @@ std::string modelRow(const ModelRun& model) {
          verificationText(*model.report), speedUp(*model.report), slowerCell(*model.report)});
 }
 
+/// Predicted times where they are for another device than the one at hand.
+std::string predictionRows(const RunReport& run) {
+    std::string rows, device;
+    for (const ModelRun& model : run.models) {
+        if (!model.report || model.report->machine.profile == "cpu")
+            continue;
+        const SideReport &before = model.report->before, &after = model.report->after;
+        device = predictionText(*model.report);
+        rows += tableRow({cell(model.id), secondsText(before.predictedSeconds),
+                          secondsText(after.predictedSeconds), cell(model.report->precision.name)});
+    }
+    if (rows.empty())
+        return rows;
+    return "### Predicted\n\n" + cell(device) +
+           "\n\n| model | before | after | precision |\n|---|--:|--:|---|\n" + rows + "\n";
+}
+
 /// What the loader noted, and where fused nodes come from where the exporter says it.
 std::string noteRows(const RunReport& run) {
     std::string rows;
@@ -202,6 +219,7 @@ std::string renderMarkdown(const RunReport& run, size_t limit) {
                        "| model | launches | logical traffic | peak memory | numeric check | "
                        "speed-up | fused nodes that lost |\n|---|--:|--:|--:|---|--:|---|\n" +
                            models + "\n");
+    addLines(page, predictionRows(run));
     for (const ModelRun& model : run.models)
         if (model.report)
             if (const std::string lost = slowerDetails(model); !lost.empty())

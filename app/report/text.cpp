@@ -34,8 +34,7 @@ std::string machineText(const Report& r) {
         out += "  " + note + "\n";
     if (!m.counters.empty())
         out += "  " + m.counters + "\n";
-    out += fmt::format("  predictions for {} ({}{}{})\n", m.profileTitle, m.profile,
-                       m.profileOrigin.empty() ? "" : ": ", m.profileOrigin);
+    out += "  " + predictionText(r) + "\n";
     return out;
 }
 

@@ -73,6 +73,16 @@ std::string speedUpRefusal(const Report& report) {
     return {};
 }
 
+std::string predictionText(const Report& report) {
+    const MachineReport& machine = report.machine;
+    std::string out =
+        fmt::format("predictions for {} ({}{}{})", machine.profileTitle, machine.profile,
+                    machine.profileOrigin.empty() ? "" : ": ", machine.profileOrigin);
+    if (machine.backend == "cpu" && machine.profile != "cpu" && report.ratio)
+        out += "; measured times and the speed-up are of this machine, not of that";
+    return out;
+}
+
 std::string speedUpInterval(const Report& report) {
     const uint32_t rounds = report.after.measured ? report.after.measured->samples : 0;
     const std::string checked = report.agreement.empty() ? ", results not compared" : "";

@@ -13,6 +13,10 @@ namespace fuselage::app {
 /// Why no speed-up is given although both sides were timed; empty when one is.
 std::string speedUpRefusal(const Report& report);
 
+/// "predictions for NVIDIA H200 (h200: built-in)", and that measured times are not of it where they
+/// are this machine's.
+std::string predictionText(const Report& report);
+
 /// "95 % interval 1.52 .. 1.67, 21 rounds each"; "one run each, no interval". For a report with a
 /// ratio.
 std::string speedUpInterval(const Report& report);
