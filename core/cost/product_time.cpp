@@ -304,6 +304,12 @@ double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, 
     constexpr double secondsOfFold = 0.5e-6;
     if (std::holds_alternative<Row>(program.code))
         return secondsOfFold;
+    if (const auto* group = std::get_if<Group>(&program.code)) { // side by side
+        double most = 0;
+        for (const KernelProgram& member : group->members)
+            most = std::max(most, fixedSeconds(member, profile, units));
+        return most;
+    }
     return tiledProducts(program) * profile.productSeconds;
 }
 
