@@ -202,7 +202,11 @@ void addRunOptions(CLI::App& app, CompileOptions& run, InputOptions inputs) {
 
 void addBenchOptions(CLI::App& app, app::BenchOptions& options) {
     addRunOptions(app, options.run, {options.seed, options.inputs, options.numbers});
-    app.add_option("--device", options.device, "predict for this device profile (see devices)");
+    app.add_option("--device", options.device, "predict for this device profile (see devices)")
+        ->check([](const std::string& name) { // of a variable that nobody set, say
+            return name.empty() ? "no device is named; without the option it is this machine"
+                                : std::string();
+        });
     app.add_option("--seconds", options.timing.seconds, "time to measure for")
         ->check(seconds(mostSeconds, true))
         ->capture_default_str();
