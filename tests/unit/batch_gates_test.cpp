@@ -147,6 +147,21 @@ TEST(Gates, ConditionsSayWhereTheyFail) {
         EXPECT_FALSE(batch::parseCondition(wrong)) << wrong;
 }
 
+TEST(Gates, PredictedTimesNeedNoRun) {
+    const char* gate = R"(p = { metric = "predicted_us", max_increase = "5%" })";
+    EXPECT_FALSE(batch::isTimed("predicted_us"));
+    EXPECT_FALSE(batch::isTimed("predicted_unfused_us"));
+    app::Report base = report_test::sampleReport(), now = base;
+    base.after.measured = now.after.measured = std::nullopt;
+    base.after.predictedSeconds = 2e-3;
+    now.after.predictedSeconds = 2.05e-3;
+    EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Pass);
+    now.after.predictedSeconds = 2.2e-3;
+    EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Fail);
+    now.after.predictedSeconds = 0;
+    EXPECT_EQ(judged(gate, base, now).verdict, Verdict::Skipped) << "an older file has none";
+}
+
 TEST(Gates, AnotherKernelTextFailsAndNamesTheKernels) {
     app::Report base = report_test::sampleReport();
     const char* gate = R"(text = { metric = "kernel_text" })";

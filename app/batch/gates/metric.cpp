@@ -32,6 +32,11 @@ Found timed(const std::optional<TimingSummary>& timing) {
     return MetricValue{timing->median, timing->low, timing->high, Kind::Time, false};
 }
 
+/// For the profile that the report names; it needs no run, and has no interval.
+Found predicted(const app::SideReport& side) {
+    return side.predictedSeconds > 0 ? exactly(side.predictedSeconds, Kind::Time) : Found();
+}
+
 Found speedUp(const Report& report) {
     if (!report.ratio || report.ratio->low <= 0 || report.fallbackCount() > 0)
         return {};
@@ -128,6 +133,8 @@ constexpr Row rows[] = {
     {"shared_bytes", true, [](const Report& r) { return mostOf(r, &KernelFacts::sharedBytes); }},
     {"spilled_bytes", true, [](const Report& r) { return mostOf(r, &KernelFacts::spilledBytes); }},
     {"max_rel", true, worstAgreement},
+    {"predicted_us", false, [](const Report& r) { return predicted(r.after); }},
+    {"predicted_unfused_us", false, [](const Report& r) { return predicted(r.before); }},
     {"e2e_us", true, [](const Report& r) { return timed(r.after.measured); }},
     {"unfused_us", true, [](const Report& r) { return timed(r.before.measured); }},
     {"speed_up", true, speedUp},
@@ -163,7 +170,8 @@ bool isHash(const std::string& name) {
 }
 
 bool isTimed(const std::string& name) {
-    return name.ends_with("_us") || name == "speed_up" || name == "slower_matches";
+    const bool isTime = name.ends_with("_us") && !name.starts_with("predicted");
+    return isTime || name == "speed_up" || name == "slower_matches";
 }
 
 std::vector<std::string> metricNames() {
@@ -228,6 +236,8 @@ std::string text(const MetricValue& value) {
     case Kind::Number:
         break;
     case Kind::Time:
+        if (value.low == value.high)
+            return app::secondsText(value.value);
         return fmt::format("{} ({} .. {})", app::secondsText(value.value),
                            app::secondsText(value.low), app::secondsText(value.high));
     }

@@ -25,7 +25,7 @@ bool isMetric(const std::string& name);
 /// Times, and what is measured on the machine in other ways: belongs to timings.
 bool isMeasured(const std::string& name);
 
-/// Times only: they need a run that measures.
+/// Measured times only: they need a run that measures.
 bool isTimed(const std::string& name);
 
 /// A hash: it is equal to the baseline's or another one, so a gate on it takes no limit.
