@@ -280,7 +280,8 @@ Result<void> Reader::readWhole(NodeProto& call, FunctionProto& function, Scope& 
 Result<void> Reader::readFused(NodeProto& call, FunctionProto& function, const BodyValues& values,
                                Scope& scope) {
     std::string where = nodeLabel(call);
-    auto body = std::make_shared<Graph>();
+    const InnerGraph reading(*this, {});
+    const std::shared_ptr<Graph>& body = reading.graph();
     Scope inner;
     inner.graph = body.get();
     inner.opsets = &m_functionOpsets[&function];
@@ -341,7 +342,7 @@ Result<void> Reader::readFused(NodeProto& call, FunctionProto& function, const B
     NodeId id = scope.graph->addNode(std::move(spec));
     scope.graph->edit(id).customDomain = isOperator ? domain : "";
     scope.graph->edit(id).customOp = rule;
-    scope.graph->edit(id).body = std::move(body);
+    scope.graph->edit(id).body = body;
     return defineOutputs(call, scope, id);
 }
 

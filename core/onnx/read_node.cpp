@@ -41,18 +41,20 @@ Result<std::shared_ptr<Graph>> Reader::readSubgraph(::onnx::GraphProto& proto, S
                                                     const std::string& where) {
     if (auto ok = enter(where); !ok)
         return failure(ok.error());
-    auto graph = std::make_shared<Graph>(proto.name());
+    const InnerGraph reading(*this, proto.name());
+    const std::shared_ptr<Graph>& graph = reading.graph();
     Scope scope;
     scope.graph = graph.get();
     scope.parent = &parent;
     scope.opsets = parent.opsets;
     scope.attributes = parent.attributes; // nodes in here may refer to the function's, too
     scope.repeated = parent.repeated;
-    if (auto ok = readGraph(proto, scope, false); !ok)
-        return failure(ok.error());
+    const Result<void> read = readGraph(proto, scope, false);
+    --m_depth;
+    if (!read)
+        return failure(read.error());
     for (const auto& [outer, inner] : scope.captures)
         captured.push_back(outer);
-    --m_depth;
     return graph;
 }
 

@@ -113,6 +113,26 @@ private:
                                            std::string& refused);
 
     const Type& typeOf(const Graph& graph, ValueId id);
+
+    /// Of a graph inside another one: once it is read, or refused, nobody asks for its types, and
+    /// another graph may come to lie where it lay.
+    class InnerGraph {
+    public:
+        InnerGraph(Reader& reader, std::string name)
+            : m_reader(reader), m_graph(std::make_shared<Graph>(std::move(name))) {}
+
+        ~InnerGraph() { m_reader.m_types.erase(m_graph.get()); }
+
+        InnerGraph(const InnerGraph&) = delete;
+        InnerGraph& operator=(const InnerGraph&) = delete;
+
+        const std::shared_ptr<Graph>& graph() const { return m_graph; }
+
+    private:
+        Reader& m_reader;
+        std::shared_ptr<Graph> m_graph;
+    };
+
     /// Reads the body in place of the node, and takes back what it read where a part of it does not
     /// cover the node: then `refused` says why.
     Result<void> readBody(::onnx::NodeProto& node, ::onnx::FunctionProto& body, Scope& scope,
