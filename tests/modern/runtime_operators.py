@@ -53,18 +53,19 @@ def experts():
              'qmoe_gated': dict(block=16, k=2, normalize_routing_weights=1, **gated),
              'qmoe_bits2': dict(bits=2, block=16), 'qmoe_rank3': dict(block=16, rank=3),
              'qmoe_two': dict(k=2), 'qmoe_mix': dict(block=16, mix=True, k=2), 'qmoe_mix_normal': dict(mix=True, k=2, normalize_routing_weights=1),
-             'qmoe_no_bias': dict(block=16, bias=False)}
+             'qmoe_no_bias': dict(block=16, bias=False), 'qmoe_tail': dict(block=16, inner=72)}
     for name, form in forms.items():
         yield quantised_experts(name, **form)
 
 
-def quantised_experts(name, bits=4, block=0, zero=False, mix=False, bias=True, rank=2, activation='silu', k=1, **more):
-    E, T, X, I = 4, 6, 32, 64
+def quantised_experts(name, bits=4, block=0, zero=False, mix=False, bias=True, rank=2, activation='silu', k=1, inner=64,
+                      **more):
+    E, T, X, I = 4, 6, 32, inner
     wide = 2 * I if activation == 'swiglu' else I
     m = Model(name, 'ort')
 
     def weights(rows, columns):
-        step = (E, rows, columns // block) if block else (E, rows)
+        step = (E, rows, -(-columns // block)) if block else (E, rows)
         return packed(m, bits, E, rows, columns), scales(m, *step), packed(m, bits, *step) if zero else None
     w1, s1, z1 = weights(wide, X)
     w2, s2, z2 = weights(X, I)
@@ -117,10 +118,10 @@ def recurrences():
             m.output(made)
         yield m
     for rule in ('linear', 'gated', 'delta', 'gated_delta'):
-        for H, G in ((4, 2), (2, 2), (2, 4)):
-            m = Model(f'linear_attention_ms_{rule}_{H}_{G}', 'ort')
+        for H, K, G in ((4, 2, 2), (2, 2, 2), (2, 4, 4), (2, 2, 4), (1, 2, 4)):  # heads of queries, keys, values
+            m = Model(f'linear_attention_ms_{rule}_{H}_{K}_{G}', 'ort')
             B, T, dk, dv = 2, 4, 4, 3
-            operands = [m.input('q', m.numbers(B, T, H * dk)), m.input('k', m.numbers(B, T, G * dk, scale=0.5)),
+            operands = [m.input('q', m.numbers(B, T, H * dk)), m.input('k', m.numbers(B, T, K * dk, scale=0.5)),
                         m.input('v', m.numbers(B, T, G * dv)),
                         m.input('past', m.numbers(B, G, dk, dv)) if rule != 'linear' else None,
                         m.input('decay', -np.abs(m.numbers(B, T, G))) if 'gated' in rule else None,
@@ -152,7 +153,8 @@ def recurrences():
 def positions_in_parts():
     for layout in (0, 1):
         for name, rank, more in (('flat', 3, dict(num_heads=4)), ('heads', 4, {}), ('part', 4, dict(rotary_embedding_dim=12, num_heads=4)),
-                                 ('pairs', 4, dict(interleaved=1))):
+                                 ('pairs', 4, dict(interleaved=1)),
+                                 ('scaled_part', 4, dict(rotary_embedding_dim=12, num_heads=4, scale=2.0))):
             half = more.get('rotary_embedding_dim', 16) // 2
             m = Model(f'rotary_parts_{layout}_{name}', 'ort')
             x = m.input('x', m.numbers(*((2, 4, 5, 16) if rank == 4 else (2, 5, 64))))
