@@ -54,7 +54,6 @@ struct Draft {
 using Normaliser = Result<void> (*)(Draft&);
 
 // What can be known about a value before shape inference: declared types and the way to it.
-/// Found once: the way to a value goes no further than to one of them.
 std::optional<size_t> rankOf(const Graph& graph, ValueId id);
 DType dtypeOf(const Graph& graph, ValueId id); ///< Undefined when unknown
 TensorPtr constantOf(const Graph& graph, ValueId id);

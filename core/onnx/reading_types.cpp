@@ -36,7 +36,7 @@ Type merged(const Type& declared, const Type& found) {
 
 class ReadingTypes::Context final : public InferContext {
 public:
-    Context(const ReadingTypes& types, const Node& node)
+    Context(ReadingTypes& types, const Node& node)
         : outputs(node.outputs.size()), contentsOut(outputs.size()), m_types(types), m_node(node) {}
 
     const Node& node() const override { return m_node; }
@@ -89,7 +89,7 @@ public:
     std::vector<std::optional<Shape>> contentsOut;
 
 private:
-    const ReadingTypes& m_types;
+    ReadingTypes& m_types;
     const Node& m_node;
 };
 
@@ -100,9 +100,12 @@ const Type& ReadingTypes::of(ValueId id) {
     return known(id);
 }
 
-const Type& ReadingTypes::known(ValueId id) const {
+const Type& ReadingTypes::known(ValueId id) {
+    const Type& declared = m_graph.value(id).type; // maybe since the node was looked at
     const auto found = m_types.find(id);
-    return found != m_types.end() ? found->second : m_graph.value(id).type;
+    if (found == m_types.end())
+        return declared;
+    return found->second = merged(declared, found->second);
 }
 
 std::optional<Shape> ReadingTypes::contentsOf(ValueId id) const {
@@ -122,8 +125,12 @@ void ReadingTypes::give(ValueId id, const Type& type) {
 }
 
 std::vector<Type> ReadingTypes::outputsOf(const Graph& body, const std::vector<Type>& inputs,
-                                          const std::vector<ValueId>& captured) const {
-    ReadingTypes inner(body);
+                                          const std::vector<ValueId>& captured) {
+    // Inference of a loop looks at its body several times: nested ones must not multiply.
+    constexpr int maxDepth = 3;
+    if (m_depth == maxDepth)
+        return std::vector<Type>(body.outputs().size());
+    ReadingTypes inner(body, m_depth + 1);
     for (size_t i = 0; i < std::min(inputs.size(), body.inputs().size()); ++i)
         inner.give(body.inputs()[i], inputs[i]);
     for (size_t i = 0; i < std::min(captured.size(), body.captures().size()); ++i) {
