@@ -58,14 +58,30 @@ std::unordered_map<std::string_view, size_t> becameOf(const Report& report) {
     return out;
 }
 
-/// By its first node.
-using MatchesByFirst = std::unordered_set<std::string_view>;
+/// By their first nodes.
+using MatchesByFirst = std::unordered_map<std::string_view, std::vector<const MatchReport*>>;
 
-/// One launch of several programs, or one program that fused nodes became together.
-bool isLaunchOfSeveral(const KernelReport& kernel, const MatchesByFirst& firsts) {
-    const auto begun = std::count_if(kernel.sources.begin(), kernel.sources.end(),
-                                     [&](const auto& source) { return firsts.contains(source); });
-    return kernel.kind == "Group" || begun > 1;
+MatchesByFirst byFirst(const Report& report) {
+    MatchesByFirst out;
+    for (const MatchReport& match : report.matches)
+        if (!match.nodes.empty())
+            out[match.nodes.front()].push_back(&match);
+    return out;
+}
+
+/// One launch of several programs, or one program that fused nodes became together: no match's own.
+bool isLaunchOfSeveral(const KernelReport& kernel, const MatchesByFirst& matches) {
+    if (kernel.kind == "Group")
+        return true;
+    size_t begun = 0;
+    for (const std::string& source : kernel.sources)
+        if (const auto some = matches.find(source); some != matches.end())
+            for (const MatchReport* match : some->second) {
+                if (match->rule == kernel.rule && match->nodes == kernel.sources)
+                    return false;
+                ++begun;
+            }
+    return begun > 1;
 }
 
 /// Seconds of each round of the steps that were timed, summed with their parts; empty when a step
@@ -214,10 +230,7 @@ std::vector<KernelsOfMatch> kernelsOfMatches(const Report& report) {
     for (size_t i = 0; i < report.before.kernels.size(); ++i)
         for (const std::string& source : report.before.kernels[i].sources)
             before[source].push_back(i);
-    MatchesByFirst firsts;
-    for (const MatchReport& match : report.matches)
-        if (!match.nodes.empty())
-            firsts.insert(match.nodes.front());
+    const MatchesByFirst firsts = byFirst(report);
     for (size_t i = 0; i < report.after.kernels.size(); ++i) {
         const KernelReport& kernel = report.after.kernels[i];
         if (!isLaunchOfSeveral(kernel, firsts)) {

@@ -250,6 +250,7 @@ struct MatchReport {
     std::vector<std::string> labels;  ///< alternatives taken
     std::vector<BindingReport> bindings;
     int64_t bytesBefore = 0, bytesAfter = 0; ///< logical
+    /// A kernel that several matches share is the launch of the first, and costs each its part.
     int64_t launchesBefore = 0, launchesAfter = 0;
     int64_t flops = 0;
     double secondsBefore = 0, secondsAfter = 0; ///< predicted

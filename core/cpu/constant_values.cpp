@@ -18,6 +18,8 @@ TensorPtr ConstantValues::of(uint32_t value) {
         return asked.constant;
     if (auto found = m_made.find(value); found != m_made.end())
         return found->second;
+    if (auto copy = m_copies.find(value); copy != m_copies.end())
+        return copy->second;
     if (asked.residence != Residence::Alias)
         return nullptr;
     const RootPlace place = placeOf(*m_plan, value);
@@ -29,12 +31,9 @@ TensorPtr ConstantValues::of(uint32_t value) {
         return std::make_shared<const Tensor>(root->second->reshaped(asked.extents));
     if (m_isLeft[value])
         return nullptr;
-    auto [copy, added] = m_copies.try_emplace(value);
-    if (added) {
-        copy->second = std::make_shared<const Tensor>(m_store.dense(value));
-        m_store.replace(value, copy->second->bytes());
-    }
-    return copy->second;
+    auto copy = std::make_shared<const Tensor>(m_store.dense(value));
+    m_store.replace(value, copy->bytes());
+    return m_copies[value] = std::move(copy);
 }
 
 bool ConstantValues::areAllThat(const Step& step) {
