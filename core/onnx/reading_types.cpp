@@ -36,7 +36,7 @@ Type merged(const Type& declared, const Type& found) {
 
 class ReadingTypes::Context final : public InferContext {
 public:
-    Context(ReadingTypes& types, const Node& node)
+    Context(const ReadingTypes& types, const Node& node)
         : outputs(node.outputs.size()), contentsOut(outputs.size()), m_types(types), m_node(node) {}
 
     const Node& node() const override { return m_node; }
@@ -89,7 +89,7 @@ public:
     std::vector<std::optional<Shape>> contentsOut;
 
 private:
-    ReadingTypes& m_types;
+    const ReadingTypes& m_types;
     const Node& m_node;
 };
 
@@ -97,15 +97,19 @@ const Type& ReadingTypes::of(ValueId id) {
     for (; m_next < m_graph.nodeBound(); ++m_next)
         if (const NodeId next(static_cast<uint32_t>(m_next)); m_graph.alive(next))
             look(next);
+    refresh(id);
     return known(id);
 }
 
-const Type& ReadingTypes::known(ValueId id) {
-    const Type& declared = m_graph.value(id).type; // maybe since the node was looked at
+/// The file's word may have come after the node was looked at. Not while somebody reads the type.
+void ReadingTypes::refresh(ValueId id) {
+    if (const auto found = m_types.find(id); found != m_types.end())
+        found->second = merged(m_graph.value(id).type, found->second);
+}
+
+const Type& ReadingTypes::known(ValueId id) const {
     const auto found = m_types.find(id);
-    if (found == m_types.end())
-        return declared;
-    return found->second = merged(declared, found->second);
+    return found != m_types.end() ? found->second : m_graph.value(id).type;
 }
 
 std::optional<Shape> ReadingTypes::contentsOf(ValueId id) const {
@@ -125,7 +129,7 @@ void ReadingTypes::give(ValueId id, const Type& type) {
 }
 
 std::vector<Type> ReadingTypes::outputsOf(const Graph& body, const std::vector<Type>& inputs,
-                                          const std::vector<ValueId>& captured) {
+                                          const std::vector<ValueId>& captured) const {
     // Inference of a loop looks at its body several times: nested ones must not multiply.
     constexpr int maxDepth = 3;
     if (m_depth == maxDepth)
@@ -146,6 +150,8 @@ std::vector<Type> ReadingTypes::outputsOf(const Graph& body, const std::vector<T
 
 void ReadingTypes::look(NodeId id) {
     const Node& node = m_graph.node(id);
+    for (ValueId input : node.inputs)
+        refresh(input);
     Context context(*this, node);
     const OpRow& row = rowOf(node.op);
     if (node.op == Op::Fused && node.body) {

@@ -27,8 +27,9 @@ private:
     void give(ValueId id, const Type& type);
     void look(NodeId id);
     std::vector<Type> outputsOf(const Graph& body, const std::vector<Type>& inputs,
-                                const std::vector<ValueId>& captured);
-    const Type& known(ValueId id);
+                                const std::vector<ValueId>& captured) const;
+    void refresh(ValueId id);
+    const Type& known(ValueId id) const;
     std::optional<Shape> contentsOf(ValueId id) const;
 
     const Graph& m_graph;
