@@ -3,15 +3,13 @@
 
 #include "core/graph/captures.h"
 #include "core/onnx/normalise_internal.h"
-#include "core/ops/op_table.h"
+#include "core/ops/node_answers.h"
 
 #include <algorithm>
 
 namespace fuselage::model_io {
 
 namespace {
-
-constexpr int64_t maxContents = 64;
 
 const Type unknownType;
 
@@ -34,18 +32,12 @@ Type merged(const Type& declared, const Type& found) {
 
 } // namespace
 
-class ReadingTypes::Context final : public InferContext {
+class ReadingTypes::Context final : public NodeAnswers {
 public:
     Context(const ReadingTypes& types, const Node& node)
-        : outputs(node.outputs.size()), contentsOut(outputs.size()), m_types(types), m_node(node) {}
+        : NodeAnswers(node.outputs.size()), m_types(types), m_node(node) {}
 
     const Node& node() const override { return m_node; }
-
-    size_t inputCount() const override { return m_node.explicitInputs; }
-
-    bool has(size_t input) const override {
-        return input < inputCount() && m_node.inputs[input].valid();
-    }
 
     const Type& input(size_t input) const override {
         return has(input) ? m_types.known(m_node.inputs[input]) : unknownType;
@@ -57,18 +49,6 @@ public:
 
     std::optional<Shape> contents(size_t input) const override {
         return has(input) ? m_types.contentsOf(m_node.inputs[input]) : std::nullopt;
-    }
-
-    size_t outputCount() const override { return outputs.size(); }
-
-    void setOutput(size_t output, Type type) override {
-        if (output < outputs.size())
-            outputs[output] = std::move(type);
-    }
-
-    void setContents(size_t output, Shape contents) override {
-        if (output < outputs.size() && static_cast<int64_t>(contents.size()) <= maxContents)
-            contentsOut[output] = std::move(contents);
     }
 
     std::vector<Type> inferSubgraph(const std::string& attribute,
@@ -84,9 +64,6 @@ public:
     }
 
     void fail(std::string) override {} // core/passes says so
-
-    std::vector<std::optional<Type>> outputs;
-    std::vector<std::optional<Shape>> contentsOut;
 
 private:
     const ReadingTypes& m_types;
@@ -115,13 +92,7 @@ const Type& ReadingTypes::known(ValueId id) const {
 std::optional<Shape> ReadingTypes::contentsOf(ValueId id) const {
     if (const auto found = m_contents.find(id); found != m_contents.end())
         return found->second;
-    const TensorPtr constant = constantOf(m_graph, id);
-    if (!constant || !isInteger(constant->dtype()) || constant->elementCount() > maxContents)
-        return std::nullopt;
-    Shape out;
-    for (int64_t number : constant->toInts())
-        out.emplace_back(number);
-    return out;
+    return contentsOfConstant(constantOf(m_graph, id));
 }
 
 void ReadingTypes::give(ValueId id, const Type& type) {
@@ -167,8 +138,8 @@ void ReadingTypes::look(NodeId id) {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
         if (!node.outputs[i].valid())
             continue;
-        if (context.outputs[i])
-            give(node.outputs[i], *context.outputs[i]);
+        if (context.types[i])
+            give(node.outputs[i], *context.types[i]);
         if (context.contentsOut[i])
             m_contents[node.outputs[i]] = std::move(*context.contentsOut[i]);
     }

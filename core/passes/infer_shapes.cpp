@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape inference: each node by its row, small contents by evaluation, subgraphs nested.
 #include "core/graph/captures.h"
+#include "core/ops/node_answers.h"
 #include "core/ops/symbolic_tape.h"
 #include "core/ops/tensor_index.h"
 #include "core/passes/dimensions_internal.h"
@@ -16,10 +17,6 @@ namespace fuselage {
 namespace {
 
 const Type unknownType{};
-
-bool holdsContents(DType type) {
-    return isInteger(type) || type == DType::Bool;
-}
 
 std::shared_ptr<const Shape> shared(std::optional<Shape> contents) {
     return contents ? std::make_shared<const Shape>(std::move(*contents)) : nullptr;
@@ -77,18 +74,12 @@ bool isFullReduction(Op op) {
 } // namespace
 
 /// One node's questions and answers.
-class GraphInference::Context final : public InferContext {
+class GraphInference::Context final : public NodeAnswers {
 public:
     Context(GraphInference& walk, NodeId id)
-        : m_walk(walk), m_id(id), types(node().outputs.size()), contentsOut(types.size()) {}
+        : NodeAnswers(walk.m_graph.node(id).outputs.size()), m_walk(walk), m_id(id) {}
 
     const Node& node() const override { return m_walk.m_graph.node(m_id); }
-
-    size_t inputCount() const override { return node().explicitInputs; }
-
-    bool has(size_t input) const override {
-        return input < inputCount() && node().inputs[input].valid();
-    }
 
     const Type& input(size_t input) const override {
         return has(input) ? m_walk.m_graph.value(node().inputs[input]).type : unknownType;
@@ -100,18 +91,6 @@ public:
 
     std::optional<Shape> contents(size_t input) const override {
         return has(input) ? m_walk.contentsOf(node().inputs[input]) : std::nullopt;
-    }
-
-    size_t outputCount() const override { return types.size(); }
-
-    void setOutput(size_t output, Type type) override {
-        if (output < types.size())
-            types[output] = std::move(type);
-    }
-
-    void setContents(size_t output, Shape contents) override {
-        if (output < types.size() && static_cast<int64_t>(contents.size()) <= maxContents)
-            contentsOut[output] = std::make_shared<const Shape>(std::move(contents));
     }
 
     std::vector<Type> inferSubgraph(const std::string& attribute,
@@ -129,10 +108,6 @@ private:
     GraphInference& m_walk;
     NodeId m_id;
     std::map<std::string, std::vector<Type>> m_declared;
-
-public:
-    std::vector<std::optional<Type>> types;
-    std::vector<std::shared_ptr<const Shape>> contentsOut;
 };
 
 void GraphInference::Context::restoreDeclared(const std::string& attribute, Graph& graph) {
@@ -194,10 +169,7 @@ TensorPtr GraphInference::constantOf(ValueId id) const {
 std::optional<Shape> GraphInference::contentsOf(ValueId id) const {
     if (auto& known = m_graph.value(id).symbolicContents)
         return *known;
-    TensorPtr constant = constantOf(id);
-    if (!constant || !holdsContents(constant->dtype()) || constant->elementCount() > maxContents)
-        return std::nullopt;
-    return toShape(constant->toInts());
+    return contentsOfConstant(constantOf(id));
 }
 
 TensorPtr GraphInference::smallTensorOf(ValueId id) const {
