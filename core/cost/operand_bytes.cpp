@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/operand_bytes_internal.h"
 #include "core/cost/touched_set.h"
+#include "core/ops/gather_matmul.h"
 
 #include <algorithm>
 
@@ -107,12 +108,9 @@ struct Toucher {
     }
 
     void operator()(const Library& code) {
-        // Of a table at most as much as there are results is read, wherever it lies.
-        const bool gathers = program.body && program.body->node(code.node).op == Op::Gather &&
-                             inputs.size() == 2 && outputs.size() == 1;
         for (size_t i = 0; i < inputs.size(); ++i)
-            if (gathers && i == 0)
-                inputs[i].addSome(elementCount(program.outputs[0].extents).value_or(0));
+            if (const auto most = mostRead(code, i))
+                inputs[i].addSome(*most);
             else
                 inputs[i].addWhole();
         for (TouchedSet& output : outputs)
@@ -120,6 +118,31 @@ struct Toucher {
     }
 
     void operator()(const Group&) {}
+
+private:
+    /// Elements of an input at most, where indices decide which; none: all.
+    std::optional<int64_t> mostRead(const Library& code, size_t input) const {
+        const Node* node = program.body ? &program.body->node(code.node) : nullptr;
+        const auto countOf = [](const OperandType& operand) {
+            return elementCount(operand.extents).value_or(0);
+        };
+        // Of a table at most as much as there are results is read, wherever it lies.
+        if (node && node->op == Op::Gather && inputs.size() == 2 && outputs.size() == 1 &&
+            input == 0)
+            return countOf(program.outputs[0]);
+        if (!node || node->op != Op::GatherMatMul)
+            return std::nullopt;
+        const ValueId value = program.body->inputs()[input];
+        const auto slot = std::find(node->inputs.begin(), node->inputs.end(), value);
+        const Extents& y = program.outputs[0].extents;
+        const OperandType& operand = program.inputs[input];
+        if (slot - node->inputs.begin() == static_cast<int>(GatherMatMulInput::X) ||
+            slot - node->inputs.begin() == static_cast<int>(GatherMatMulInput::Index) ||
+            y.size() != 3 || operand.extents.empty() || operand.extents[0] == 0)
+            return std::nullopt;
+        const int64_t matrices = operand.extents[0];
+        return countOf(operand) / matrices * std::min(matrices, y[0] * y[1]);
+    }
 };
 
 std::vector<int64_t> bytesOf(const std::vector<TouchedSet>& sets,

@@ -227,13 +227,15 @@ enum class Op : uint16_t {
     SimplifiedLayerNormalization,
     SkipLayerNormalization,
     SkipSimplifiedLayerNormalization,
+    // fuselage
+    GatherMatMul,
     Count_, ///< number of enumerators, not an operator
 };
 
 /// The ONNX name, "Conv"; defined by the op table.
 const char* nameOf(Op op);
 
-/// "" for ONNX's own operators, else "com.microsoft"; defined by the op table.
+/// "" for ONNX's own operators, else "com.microsoft" or "fuselage"; defined by the op table.
 const char* domainOf(Op op);
 
 /// "Conv", "com.microsoft.MoE"; defined by the op table.

@@ -88,6 +88,12 @@ RoutineWork ofRecurrent(const Operands& operands) {
             rows * extentOf(w, 0) * extentOf(w, 1) * (extentOf(w, 2) + extentOf(r, 2))};
 }
 
+/// Each of the results is one sum over K.
+RoutineWork ofGatherMatMul(const Operands& operands) {
+    const Extents x = operands.input(0);
+    return {operands.results(), operands.results() * (x.empty() ? 0 : extentOf(x, x.size() - 1))};
+}
+
 } // namespace
 
 RoutineWork routineWork(const Graph& graph, const Node& node) {
@@ -109,6 +115,8 @@ RoutineWork routineWork(const Graph& graph, const Node& node) {
         return ofDeformed(operands);
     case Op::ScatterElements:
         return {operands.results() + operands.inputCount(2) * perUpdate, 0};
+    case Op::GatherMatMul:
+        return ofGatherMatMul(operands);
     case Op::GRU:
     case Op::LSTM:
     case Op::RNN:

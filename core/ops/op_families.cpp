@@ -13,6 +13,7 @@
 #include "core/ops/elementwise_logic.h"
 #include "core/ops/elementwise_math.h"
 #include "core/ops/fill.h"
+#include "core/ops/gather_matmul.h"
 #include "core/ops/indexing.h"
 #include "core/ops/layer_norm.h"
 #include "core/ops/losses.h"
@@ -50,6 +51,7 @@ constexpr OpRows families[] = {
     deformConvRows,
     quantizedContractionRows,
     blockedWeightRows,
+    gatherMatMulRows,
     einsumRows,
     attentionRows,
     rotaryRows,

@@ -16,7 +16,8 @@ struct FamilyRow {
 constexpr FamilyRow families[] = {
     {{QT_TRANSLATE_NOOP("OpFamily", "products"), "rule-0"},
      "Conv ConvTranspose ConvInteger QLinearConv MatMul MatMulInteger QLinearMatMul Gemm Einsum "
-     "MatMulNBits MatMulIntegerToFloat DynamicQuantizeMatMul FusedConv FusedMatMul FusedGemm"},
+     "GatherMatMul MatMulNBits MatMulIntegerToFloat DynamicQuantizeMatMul FusedConv FusedMatMul "
+     "FusedGemm"},
     {{QT_TRANSLATE_NOOP("OpFamily", "normalisation"), "rule-2"},
      "BatchNormalization LayerNormalization InstanceNormalization GroupNormalization "
      "RMSNormalization LRN LpNormalization MeanVarianceNormalization Softmax LogSoftmax "
