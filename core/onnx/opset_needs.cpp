@@ -131,7 +131,7 @@ int64_t olderForm(const Graph& graph, const Node& node, int64_t least) {
 }
 
 int64_t needOf(const Graph& graph, const Node& node, int64_t least) {
-    if (node.op == Op::Fused)
+    if (node.op == Op::Fused || isOwnOperator(node.op))
         return normalOpset;
     if (node.op == Op::Unknown) {
         if (!node.customDomain.empty())

@@ -4,6 +4,7 @@
 #include "core/onnx/metadata_internal.h"
 #include "core/onnx/provenance_internal.h"
 #include "core/onnx/reader_internal.h"
+#include "core/onnx/writer_internal.h"
 
 #include <fmt/format.h>
 
@@ -260,6 +261,39 @@ bool Reader::isPlainCall(const NodeProto& call, const FunctionProto& function) {
 bool Reader::isFusedCall(const NodeProto& call, const FunctionProto& function) {
     return (function.domain() == "fuselage" || isDocumented(call.doc_string())) &&
            isPlainCall(call, function);
+}
+
+std::optional<Op> Reader::ownOperatorOf(const NodeProto& call, const FunctionProto& function,
+                                        Scope& scope) {
+    const std::string name = call.op_type().substr(0, call.op_type().find('_'));
+    const auto op = opFromName(fusedDomain, name);
+    if (!op || function.domain() != fusedDomain || !isPlainCall(call, function))
+        return std::nullopt;
+    Graph graph;
+    NodeSpec spec{*op, name, {}, {"y"}};
+    for (const std::string& input : call.input()) {
+        auto id = resolve(scope, input, name);
+        if (!id || !id->valid())
+            return std::nullopt;
+        spec.inputs.push_back(graph.addInput(input, typeOf(*scope.graph, *id)));
+    }
+    if (spec.inputs.size() < static_cast<size_t>(rowOf(*op).minInputs))
+        return std::nullopt;
+    for (const auto& attribute : call.attribute())
+        if (attribute.has_i())
+            spec.attributes.set(attribute.name(), static_cast<int64_t>(attribute.i()));
+    const Node& node = graph.node(graph.addNode(std::move(spec)));
+    const auto text = [](const FunctionProto& of) {
+        std::string out;
+        for (const NodeProto& each : of.node())
+            out += each.SerializeAsString();
+        return out;
+    };
+    const int64_t opset = m_functionOpsets[&function][""];
+    for (const bool few : {false, true})
+        if (text(functionOf(graph, asFused(graph, node, few), opset)) == text(function))
+            return op;
+    return std::nullopt;
 }
 
 Result<void> Reader::restoreFused(NodeProto& call, FunctionProto& function, Scope& scope) {

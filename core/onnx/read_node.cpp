@@ -180,6 +180,11 @@ Result<void> Reader::readNode(::onnx::NodeProto& proto, Scope& scope) {
     }
     if (!function)
         return addOperator(proto, scope, refused);
+    if (m_options.restoreFused)
+        if (auto op = ownOperatorOf(proto, *function, scope)) {
+            proto.set_op_type(nameOf(*op));
+            return addOperator(proto, scope, refused);
+        }
     if (m_options.restoreFused && isFusedCall(proto, *function))
         return restoreFused(proto, *function, scope);
     if (m_options.inlineFunctions && isNamed(proto) && isPlainCall(proto, *function))

@@ -161,6 +161,9 @@ private:
     static bool isPlainCall(const ::onnx::NodeProto& call, const ::onnx::FunctionProto& function);
     /// The same for functions that were saved here.
     static bool isFusedCall(const ::onnx::NodeProto& call, const ::onnx::FunctionProto& function);
+    /// The operator of our own whose body the function is, as it is saved here; none for others.
+    std::optional<Op> ownOperatorOf(const ::onnx::NodeProto& call,
+                                    const ::onnx::FunctionProto& function, Scope& scope);
     Result<void> restoreFused(::onnx::NodeProto& call, ::onnx::FunctionProto& function,
                               Scope& scope);
     /// A call that stays one node of the function's domain and name, its nodes in the body.

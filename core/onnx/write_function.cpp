@@ -4,6 +4,7 @@
 // the real names go with each call.
 #include "core/onnx/metadata_internal.h"
 #include "core/onnx/writer_internal.h"
+#include "core/ops/gather_matmul.h"
 #include "core/support/hash.h"
 
 #include <fmt/format.h>
@@ -62,6 +63,18 @@ std::vector<ValueId> constantsByOrder(const Graph& graph) {
 
 } // namespace
 
+bool isOwnOperator(Op op) {
+    return domainOf(op) == std::string_view(fusedDomain);
+}
+
+Node asFused(const Graph& graph, const Node& node, bool few) {
+    Node out = node;
+    out.op = Op::Fused;
+    out.customOp = nameOf(node.op);
+    out.body = gatherMatMulBody(graph, node, few);
+    return out;
+}
+
 Writer::Call Writer::addFunction(const Node& node) {
     const Graph& body = *node.body;
     Function function;
@@ -100,16 +113,32 @@ Writer::Call Writer::addFunction(const Node& node) {
     return call;
 }
 
+::onnx::FunctionProto functionOf(const Graph& graph, const Node& fused, int64_t opset) {
+    Writer writer(graph, opset);
+    writer.addFunction(fused);
+    return std::move(writer.m_functions.back().proto);
+}
+
 void Writer::collectFunctions(const Graph& graph) {
     for (NodeId id : topologicalOrder(graph)) {
         const Node& node = graph.node(id);
         forSubgraphs(node,
                      [&](const std::string&, const Graph& inner) { collectFunctions(inner); });
+        if (isOwnOperator(node.op)) {
+            const Node whole = asFused(graph, node, asksForFew(graph, node));
+            m_calls.emplace(whole.body.get(), addFunction(whole));
+            m_ownBodies.emplace(&node, whole.body);
+        }
         if (!node.body || m_calls.contains(node.body.get()))
             continue;
         collectFunctions(*node.body); // functions that it calls come first
         m_calls.emplace(node.body.get(), addFunction(node));
     }
+}
+
+const Graph* Writer::calledBody(const Node& node) const {
+    const auto own = m_ownBodies.find(&node);
+    return own == m_ownBodies.end() ? node.body.get() : own->second.get();
 }
 
 /// The rule's name; with the content's hash where a rule has several contents. An operator keeps

@@ -329,17 +329,18 @@ void Writer::writeNode(const Node& node, WriteScope& scope) {
         proto->add_input(input);
     for (ValueId output : node.outputs)
         proto->add_output(nameOfValue(scope, output));
-    if (node.op != Op::Fused) {
+    const Graph* called = calledBody(node);
+    if (!called) {
         proto->set_op_type(node.op == Op::Unknown ? node.customOp : nameOf(file.op));
         proto->set_doc_string(scope.isFunction ? "" : documentationFor(node.provenance));
         writeAttributes(node, file.attributes, scope, *proto);
         return;
     }
-    const Call& call = m_calls.at(node.body.get());
+    const Call& call = m_calls.at(called);
     nameCall(*proto, call.key);
     writeAttributes(node, node.attributes, scope, *proto);
     Provenance provenance = node.provenance;
-    if (provenance.rule.empty())
+    if (provenance.rule.empty() && node.op == Op::Fused)
         provenance.rule = node.customOp;
     // A call inside a function may be shared: it keeps no names.
     proto->set_doc_string(scope.isFunction ? documentationFor(provenance)

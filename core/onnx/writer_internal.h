@@ -43,6 +43,8 @@ public:
     ::onnx::ModelProto write();
 
 private:
+    friend ::onnx::FunctionProto functionOf(const Graph& graph, const Node& fused, int64_t opset);
+
     // write_graph.cpp
     void writeGraph(const Graph& graph, WriteScope& scope, const std::vector<std::string>& outer);
     void writeConstants(WriteScope& scope);
@@ -72,6 +74,8 @@ private:
     };
 
     void collectFunctions(const Graph& graph);
+    /// Of a node that calls a function, else null.
+    const Graph* calledBody(const Node& node) const;
     Call addFunction(const Node& node);
     void nameFunctions();
     /// The function that a call means: by its key until all are known.
@@ -84,6 +88,7 @@ private:
     std::set<std::string> m_domains;
     std::vector<Function> m_functions;    ///< in order of appearance, callees first
     std::map<const Graph*, Call> m_calls; ///< by body
+    std::map<const Node*, std::shared_ptr<const Graph>> m_ownBodies; ///< of our own operators
     std::set<std::string> m_functionKeys;
     struct FunctionName {
         std::string name, overload;
@@ -98,6 +103,15 @@ constexpr const char* fusedDomain = "fuselage"; ///< of functions that are no op
 
 /// The domain of a fused node's function: of the operator that it stands for, else "fuselage".
 std::string functionDomain(const Node& node);
+
+/// Operators that no runtime knows: in files they are functions.
+bool isOwnOperator(Op op);
+
+/// The node, of our own operator, as one that is fused around its body.
+Node asFused(const Graph& graph, const Node& node, bool few);
+
+/// What the body of a fused node of the graph becomes in a file of this opset.
+::onnx::FunctionProto functionOf(const Graph& graph, const Node& fused, int64_t opset);
 
 /// IR version that goes with an opset.
 int64_t irVersionFor(int64_t opset);
