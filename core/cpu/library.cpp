@@ -38,6 +38,7 @@ constexpr LibraryRow rows[] = {
     {Op::GatherElements, prepareGatherElements},
     {Op::GatherND, prepareGatherND},
     {Op::GridSample, prepareGridSample},
+    {Op::GatherMatMul, prepareGatherMatMul},
     {Op::GRU, prepareRecurrent},
     {Op::LSTM, prepareRecurrent},
     {Op::MatMulNBits, prepareBlockedWeights},

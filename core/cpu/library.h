@@ -113,6 +113,7 @@ KernelResult prepareFourier(const LibraryCall& call); ///< DFT
 KernelResult prepareFrames(const LibraryCall& call);  ///< STFT
 KernelResult prepareGather(const LibraryCall& call);
 KernelResult prepareGatherElements(const LibraryCall& call);
+KernelResult prepareGatherMatMul(const LibraryCall& call);
 KernelResult prepareGatherND(const LibraryCall& call);
 KernelResult prepareGridSample(const LibraryCall& call);
 KernelResult prepareRecurrent(const LibraryCall& call);

@@ -45,7 +45,7 @@ public:
     BlockedWeightsKernel(const LibraryCall& call, const BlockedWeights& geometry)
         : m_a(call.input(0)), m_y(call.output(0)), m_k(geometry.k), m_n(geometry.n),
           m_rows(*elementCount(m_a.layout.extents) / geometry.k),
-          m_product(call.context().table, m_rows, nibblesOf(call, geometry),
+          m_product(call.context().table, nibblesOf(call, geometry),
                     call.context().threads.pages()) {
         tactic = std::string("weights of 4 bits ") + call.context().table.name;
         if (const LibraryOperand& bias = call.input(5)) {
@@ -60,14 +60,15 @@ public:
         if (!y || m_rows == 0)
             return;
         const DType from = m_a.layout.dtype, to = m_y.layout.dtype;
-        const NibbleProduct::Call call{m_a.read(operands),
+        const NibbleProduct::Call call{m_rows,
+                                       m_a.read(operands),
                                        from,
                                        static_cast<size_t>(m_k) * sizeOf(from),
                                        y,
                                        to,
                                        static_cast<size_t>(m_n) * sizeOf(to),
                                        m_bias.empty() ? nullptr : m_bias.data()};
-        m_product.run(call, context.threads.stepScratch().reserve(m_product.scratchBytes()),
+        m_product.run(call, context.threads.stepScratch().reserve(m_product.scratchBytes(m_rows)),
                       context.threads);
     }
 
@@ -83,16 +84,11 @@ bool hasCount(const LibraryOperand& operand, const Extents& extents) {
     return wanted && elementCount(operand.layout.extents) == wanted;
 }
 
-bool isSmallFloat(const LibraryOperand& operand) {
-    const DType type = operand.layout.dtype;
-    return type == DType::Float32 || type == DType::Float16 || type == DType::BFloat16;
-}
-
 /// Operands are as the operator's definition says; what is not is left to the reference function.
 bool fits(const LibraryCall& call, const BlockedWeights& g) {
     const LibraryOperand &a = call.input(0), &zero = call.input(3), &bias = call.input(5);
     const Extents& extents = a.layout.extents;
-    if (extents.empty() || extents.back() != g.k || !isSmallFloat(a) ||
+    if (extents.empty() || extents.back() != g.k || !isRowType(a.layout.dtype) ||
         call.output(0).layout.dtype != a.layout.dtype || !isFloat(call.input(2).layout.dtype) ||
         call.input(1).layout.dtype != DType::UInt8 ||
         !hasCount(call.input(1), {g.n, g.blocks, g.blobBytes}) ||

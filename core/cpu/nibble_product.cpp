@@ -35,10 +35,9 @@ int32_t nearest(float x) {
 
 } // namespace
 
-NibbleProduct::NibbleProduct(const VectorTable& table, int64_t rows, const NibbleSource& source,
-                             Pages& pages)
+NibbleProduct::NibbleProduct(const VectorTable& table, const NibbleSource& source, Pages& pages)
     : m_table(table), m_k(source.k), m_n(source.n), m_block(source.block),
-      m_blocks(source.blocks()), m_rows(rows), m_panels((source.n + columns - 1) / columns),
+      m_blocks(source.blocks()), m_panels((source.n + columns - 1) / columns),
       m_shifted(source.shifted) {
     m_panelBytes = static_cast<size_t>(m_blocks) *
                    ((m_shifted ? 2 : 1) * lineBytes + wordsOfBlock() * lineBytes);
@@ -144,8 +143,8 @@ void NibbleProduct::multiply(const Call& call, const Staged& from, int64_t panel
     part.blocks = static_cast<size_t>(m_blocks);
     part.words = wordsOfBlock();
     part.shifted = m_shifted;
-    for (int64_t row = 0; row < m_rows; row += rowsAtOnce) {
-        const int64_t rows = std::min(rowsAtOnce, m_rows - row);
+    for (int64_t row = 0; row < call.rows; row += rowsAtOnce) {
+        const int64_t rows = std::min(rowsAtOnce, call.rows - row);
         for (int64_t r = 0; r < rows; ++r)
             if (call.bias)
                 std::copy_n(call.bias + first, width, tile + r * panels * columns);
@@ -165,16 +164,16 @@ void NibbleProduct::multiply(const Call& call, const Staged& from, int64_t panel
     }
 }
 
-size_t NibbleProduct::scratchBytes() const {
-    const auto floats = static_cast<size_t>(m_rows * depth());
-    const auto sums = static_cast<size_t>(m_rows * m_blocks);
+size_t NibbleProduct::scratchBytes(int64_t rows) const {
+    const auto floats = static_cast<size_t>(rows * depth());
+    const auto sums = static_cast<size_t>(rows * m_blocks);
     return (floats + sums + laneGroup) * sizeof(float) +
            (m_table.nibblesByDigits ? sums * digitBytes() : 0);
 }
 
 void NibbleProduct::run(const Call& call, std::byte* scratch, Threads& threads) const {
-    const auto floats = static_cast<size_t>(m_rows * depth());
-    const auto sumCount = static_cast<size_t>(m_rows * m_blocks);
+    const auto floats = static_cast<size_t>(call.rows * depth());
+    const auto sumCount = static_cast<size_t>(call.rows * m_blocks);
     const bool byDigits = m_table.nibblesByDigits != nullptr;
     Staged staged;
     staged.a = reinterpret_cast<float*>(scratch);
@@ -186,7 +185,7 @@ void NibbleProduct::run(const Call& call, std::byte* scratch, Threads& threads) 
     std::atomic<bool> finite = true;
     constexpr size_t rowsWorthSharing = 4;
     threads.forRange(
-        static_cast<size_t>(m_rows), rowsWorthSharing, [&](size_t, size_t begin, size_t end) {
+        static_cast<size_t>(call.rows), rowsWorthSharing, [&](size_t, size_t begin, size_t end) {
             for (auto row = static_cast<int64_t>(begin); row < static_cast<int64_t>(end); ++row) {
                 stage(call, row, staged);
                 if (byDigits && !writeDigits(row, staged))
@@ -196,7 +195,7 @@ void NibbleProduct::run(const Call& call, std::byte* scratch, Threads& threads) 
     if (!finite)
         staged.digits = nullptr;
     const int64_t groups = (m_panels + panelsAtOnce - 1) / panelsAtOnce;
-    const int64_t weights = panelsAtOnce * columns * m_k * m_rows;
+    const int64_t weights = panelsAtOnce * columns * m_k * call.rows;
     const auto grain = static_cast<size_t>(std::max<int64_t>(grainWeights / weights, 1));
     threads.forRange(
         static_cast<size_t>(groups), grain, [&](size_t worker, size_t begin, size_t end) {

@@ -6,9 +6,9 @@
 // nor how a file stores its weights.
 #pragma once
 
+#include "core/cpu/row_call.h"
 #include "core/cpu/threads.h"
 #include "core/cpu/vector_table.h"
-#include "core/graph/dtype.h"
 
 #include <cstdint>
 #include <functional>
@@ -30,21 +30,12 @@ struct NibbleSource {
 
 class NibbleProduct {
 public:
-    /// Packs; the source is not needed later. `rows`: of every call.
-    NibbleProduct(const VectorTable& table, int64_t rows, const NibbleSource& source, Pages& pages);
+    /// Packs; the source is not needed later.
+    NibbleProduct(const VectorTable& table, const NibbleSource& source, Pages& pages);
 
-    /// Rows of A and Y, each contiguous, with bytes from one to the next.
-    struct Call {
-        const std::byte* a = nullptr;
-        DType aType = DType::Float32;
-        size_t aStep = 0;
-        std::byte* y = nullptr;
-        DType yType = DType::Float32;
-        size_t yStep = 0;
-        const float* bias = nullptr; ///< for each panel's columns, see paddedColumns(); null: none
-    };
+    using Call = RowCall;
 
-    size_t scratchBytes() const;
+    size_t scratchBytes(int64_t rows) const;
     void run(const Call& call, std::byte* scratch, Threads& threads) const;
 
     /// n, rounded up to whole panels.
@@ -73,7 +64,7 @@ private:
     static constexpr int64_t perWord = 8;
 
     const VectorTable& m_table;
-    int64_t m_k, m_n, m_block, m_blocks, m_rows, m_panels;
+    int64_t m_k, m_n, m_block, m_blocks, m_panels;
     bool m_shifted;
     size_t m_panelBytes = 0;
     std::byte* m_packed = nullptr; ///< in the pages

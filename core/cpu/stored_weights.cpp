@@ -19,8 +19,8 @@ public:
     StoredWeightsEngine(const MatMulShape& shape, const NibbleSource& source,
                         const MatchedEpilogue& epilogue, const PrepareContext& context)
         : m_shape(shape), m_threads(context.threads),
-          m_product(context.table, shape.m, source, context.threads.pages()) {
-        scratchBytes = m_product.scratchBytes();
+          m_product(context.table, source, context.threads.pages()) {
+        scratchBytes = m_product.scratchBytes(shape.m);
         implementation = std::string("weights of 4 bits ") + context.table.name;
         if (epilogue.shift.empty())
             return;
@@ -31,7 +31,8 @@ public:
 
     void run(const Arguments& arguments, std::byte* scratch) override {
         constexpr auto bytes = static_cast<int64_t>(sizeof(float));
-        const NibbleProduct::Call call{arguments.a + m_shape.aOffset * bytes,
+        const NibbleProduct::Call call{m_shape.m,
+                                       arguments.a + m_shape.aOffset * bytes,
                                        DType::Float32,
                                        static_cast<size_t>(m_shape.aM * bytes),
                                        arguments.c + m_shape.cOffset * bytes,

@@ -13,14 +13,6 @@ struct Drawn {
     std::string body;
 };
 
-Tensor stored(const Tensor& floats, DType type) {
-    ReferenceValue value = ReferenceValue::from(floats);
-    value.dtype = type;
-    for (double& number : value.floats)
-        number = roundTo(type, number);
-    return value.toTensor();
-}
-
 /// Any of the operands that the operator allows, for blocks of `block`.
 Drawn drawnProduct(Draw& draw, int64_t block) {
     const int64_t m = draw.from(1, 18), k = draw.from(1, 5 * block / 2), n = draw.from(1, 90);
@@ -47,19 +39,6 @@ Drawn drawnProduct(Draw& draw, int64_t block) {
                           std::to_string(bits) + ",block_size=" + std::to_string(block) + ">",
                       type, {m, n});
     return out;
-}
-
-/// Sums of floats are as exact as the largest of what was summed.
-void expectNearLargest(const ReferenceValue& made, const ReferenceValue& wanted, double tolerance) {
-    double largest = 0;
-    for (double value : wanted.floats)
-        largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : largest;
-    ASSERT_EQ(made.extents, wanted.extents);
-    for (size_t i = 0; i < wanted.floats.size(); ++i) {
-        if (std::isnan(made.floats[i]) && std::isnan(wanted.floats[i]))
-            continue;
-        ASSERT_NEAR(made.floats[i], wanted.floats[i], tolerance * largest) << "element " << i;
-    }
 }
 
 void expectAlike(const Drawn& drawn, double tolerance,

@@ -40,6 +40,29 @@ private:
     std::mt19937 m_random;
 };
 
+/// Rounded to the type.
+inline Tensor stored(const Tensor& floats, DType type) {
+    ReferenceValue value = ReferenceValue::from(floats);
+    value.dtype = type;
+    for (double& number : value.floats)
+        number = roundTo(type, number);
+    return value.toTensor();
+}
+
+/// Sums of floats are as exact as the largest of what was summed.
+inline void expectNearLargest(const ReferenceValue& made, const ReferenceValue& wanted,
+                              double tolerance) {
+    double largest = 0;
+    for (double value : wanted.floats)
+        largest = std::isfinite(value) ? std::max(largest, std::abs(value)) : largest;
+    ASSERT_EQ(made.extents, wanted.extents);
+    for (size_t i = 0; i < wanted.floats.size(); ++i) {
+        if (std::isnan(made.floats[i]) && std::isnan(wanted.floats[i]))
+            continue;
+        ASSERT_NEAR(made.floats[i], wanted.floats[i], tolerance * largest) << "element " << i;
+    }
+}
+
 inline std::string typed(DType dtype, const Extents& extents, const std::string& name) {
     return std::string(nameOf(dtype)) + (extents.empty() ? "" : text(extents)) + " " + name;
 }
