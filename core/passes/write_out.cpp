@@ -2,6 +2,8 @@
 #include "core/passes/write_out.h"
 
 #include "core/graph/subgraph.h"
+#include "core/ops/gather_matmul.h"
+#include "core/passes/passes.h"
 #include "core/passes/written_steps.h"
 
 #include <algorithm>
@@ -10,7 +12,9 @@ namespace fuselage {
 
 namespace {
 
-constexpr Op composite = Op::DynamicQuantizeLinear;
+bool isComposite(Op op) {
+    return op == Op::DynamicQuantizeLinear || op == Op::GatherMatMul;
+}
 
 const Type number{TypeKind::Tensor, DType::Float32, Shape{}};
 
@@ -77,9 +81,32 @@ Steps writeOut(Graph& graph, NodeId id) {
 std::vector<NodeId> compositesOf(const Graph& graph) {
     std::vector<NodeId> out;
     for (NodeId id : graph.nodes())
-        if (graph.node(id).op == composite)
+        if (isComposite(graph.node(id).op))
             out.push_back(id);
     return out;
+}
+
+/// The body of a GatherMatMul for the sizes that `graph` knows: what they decide is computed.
+std::shared_ptr<const Graph> bodyOf(const Graph& graph, const Node& node) {
+    auto body =
+        std::make_shared<Graph>(gatherMatMulBody(graph, node, asksForFew(graph, node))->clone());
+    Progress silent;
+    if (!prepareGraph(*body, silent)) // then the planner says what is wrong with it
+        inferShapes(*body);
+    return body;
+}
+
+/// In a body of a fused node: its steps in place of the node.
+void inlineComposite(Graph& graph, NodeId id) {
+    const Node node = graph.node(id);
+    if (node.op == Op::DynamicQuantizeLinear) {
+        writeOut(graph, id);
+        return;
+    }
+    const std::vector<ValueId> made = inlineBody(graph, *bodyOf(graph, node), node.inputs);
+    graph.replaceUses(node.outputs[0], made[0]);
+    graph.takeName(made[0], node.outputs[0]);
+    graph.removeNode(id);
 }
 
 } // namespace
@@ -88,7 +115,7 @@ bool hasComposite(const Graph& graph) {
     const std::vector<NodeId> nodes = graph.nodes();
     return std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
         const Node& node = graph.node(id);
-        return node.op == composite || (node.op == Op::Fused && hasComposite(*node.body));
+        return isComposite(node.op) || (node.op == Op::Fused && hasComposite(*node.body));
     });
 }
 
@@ -99,11 +126,19 @@ void writeOutComposites(Graph& graph) {
             continue;
         auto body = std::make_shared<Graph>(node.body->clone());
         for (NodeId inner : compositesOf(*body))
-            writeOut(*body, inner);
+            inlineComposite(*body, inner);
         graph.edit(id).body = std::move(body);
     }
     for (NodeId id : compositesOf(graph)) {
         const std::string name = graph.node(id).name;
+        if (graph.node(id).op == Op::GatherMatMul) {
+            auto body = bodyOf(graph, graph.node(id));
+            Node& node = graph.edit(id);
+            node.op = Op::Fused;
+            node.customOp = nameOf(Op::GatherMatMul);
+            node.body = std::move(body);
+            continue;
+        }
         const Steps steps = writeOut(graph, id);
         const std::vector<ValueId> outputs = escapingValues(graph, steps.nodes());
         replaceByFused(graph, steps.nodes(), cutOut(graph, steps.nodes(), outputs), name,

@@ -13,7 +13,7 @@ bool hasComposite(const Graph& graph);
 /// elements and zero, scale and zero point of it, then QuantizeLinear. Each becomes a fused node of
 /// that name, to be cut where that is cheaper; inside of fused nodes it becomes its steps. Outputs
 /// keep their names and types; the steps stand for the model's node. Elements that are NaN are
-/// not defined by the operator either.
+/// not defined by the operator either. GatherMatMul becomes what it means for sizes that are known.
 void writeOutComposites(Graph& graph);
 
 } // namespace fuselage

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// GatherMatMul: what it is written out as, for few indices and for many, the loops of the CPU with
+// every table of this machine and a saved file, all against the reference function.
+#include "core/graph/text.h"
+#include "core/graph/verify.h"
+#include "core/onnx/model_file.h"
+#include "core/ops/gather_matmul.h"
+#include "core/passes/write_out.h"
+#include "cpu_integer_support.h"
+
+#include <numeric>
+
+using namespace fuselage;
+using namespace fuselage::testing_cpu;
+
+namespace {
+
+struct DrawnGather {
+    Case operands;
+    std::string body;
+    bool distinct = true; ///< in each row of indices
+    double tolerance = 1e-6;
+};
+
+Tensor indices(Draw& draw, int64_t tokens, int64_t chosen, int64_t matrices, bool distinct,
+               DType type) {
+    Tensor out(type, {tokens, chosen});
+    std::vector<int64_t> all(static_cast<size_t>(matrices));
+    std::iota(all.begin(), all.end(), 0);
+    for (int64_t t = 0; t < tokens; ++t)
+        for (int64_t j = 0; j < chosen; ++j) {
+            std::swap(all[static_cast<size_t>(j)],
+                      all[static_cast<size_t>(draw.from(j, matrices - 1))]);
+            const int64_t matrix =
+                distinct ? all[static_cast<size_t>(j)] : draw.from(0, matrices - 1);
+            if (type == DType::Int32)
+                out.as<int32_t>()[static_cast<size_t>(t * chosen + j)] =
+                    static_cast<int32_t>(matrix);
+            else
+                out.as<int64_t>()[static_cast<size_t>(t * chosen + j)] = matrix;
+        }
+    return out;
+}
+
+/// Any operands that the operator allows.
+DrawnGather drawnGather(uint32_t seed) {
+    Draw draw(seed);
+    const int64_t matrices = draw.from(1, 9), chosen = draw.from(1, matrices);
+    const int64_t tokens = draw.from(1, 40), n = draw.from(1, 90), k = draw.from(1, 150);
+    const int64_t widths[] = {0, 2, 4, 4, 8};
+    const int64_t bits = widths[draw.from(0, 4)];
+    const int64_t block = bits == 0 || draw.coin() ? 0 : draw.from(1, 12) * 4;
+    const DType type = draw.from(0, 3) == 0 ? DType::Float16 : DType::Float32;
+    const bool ownRows = draw.coin();
+    DrawnGather out;
+    out.distinct = draw.from(0, 3) > 0;
+    out.tolerance = type == DType::Float16 ? 1e-3 : 1e-6;
+    const auto numbers = [&](const Extents& extents) {
+        return stored(weights(extents, static_cast<uint32_t>(draw.from(1, 1 << 20))), type);
+    };
+    Case& x = out.operands;
+    x.add("x", numbers(ownRows ? Extents{tokens, chosen, k} : Extents{tokens, k}), false);
+    x.add("w",
+          bits == 0 ? numbers({matrices, n, k})
+                    : draw.bytes(DType::UInt8, {matrices, n, (k * bits + 7) / 8}),
+          true);
+    x.add("i",
+          indices(draw, tokens, chosen, matrices, out.distinct,
+                  draw.coin() ? DType::Int32 : DType::Int64),
+          false);
+    if (bits != 0) {
+        Extents scales{matrices, n};
+        if (block != 0)
+            scales.push_back((k + block - 1) / block);
+        x.add("s", numbers(scales), true);
+        if (draw.coin())
+            x.add("o", numbers(scales), true);
+    }
+    out.body = x.body("fuselage.GatherMatMul",
+                      "<bits=" + std::to_string(bits) + ",block_size=" + std::to_string(block) +
+                          ",distinct=" + (out.distinct ? "1" : "0") + ">",
+                      type, {tokens, chosen, n});
+    return out;
+}
+
+struct Judged {
+    LowerRequest request;
+    std::vector<ReferenceValue> inputs;
+    ReferenceValue wanted;
+};
+
+std::optional<ReferenceValue> interpreted(const Graph& graph,
+                                          const std::vector<ReferenceValue>& inputs) {
+    ThreadPool threads(1);
+    Progress progress;
+    auto out = interpret(graph, inputs, threads, progress);
+    EXPECT_TRUE(out) << (out ? "" : out.error().text());
+    return out ? std::optional((*out)[0]) : std::nullopt;
+}
+
+Judged judged(const DrawnGather& drawn) {
+    Judged out;
+    out.request = bodyFrom(drawn.body, drawn.operands.constants);
+    for (ValueId id : out.request.body->inputs()) {
+        const std::string& name = out.request.body->value(id).name;
+        auto constant = drawn.operands.constants.find(name);
+        out.inputs.push_back(ReferenceValue::from(constant == drawn.operands.constants.end()
+                                                      ? drawn.operands.inputs.at(name)
+                                                      : constant->second));
+    }
+    out.wanted = interpreted(*out.request.body, out.inputs).value_or(ReferenceValue());
+    return out;
+}
+
+const Node& onlyNode(const Graph& graph) {
+    return graph.node(graph.nodes().front());
+}
+
+constexpr uint32_t seeds = 120;
+
+} // namespace
+
+TEST(GatherMatMul, LoopsAreTheReference) {
+    for (uint32_t seed = 0; seed < seeds && !HasFailure(); ++seed) {
+        const DrawnGather drawn = drawnGather(seed);
+        SCOPED_TRACE(drawn.body);
+        const Judged judge = judged(drawn);
+        const KernelProgram program = programOf(judge.request);
+        ASSERT_TRUE(program.body);
+        for (size_t table = 0; table < vectorTableCount(); ++table)
+            for (int count : {1, 2}) {
+                CpuRun run = runOnCpu(program, judge.inputs, judge.request.constants,
+                                      testing_cpu::Order::RowMajor, count, prepareKernel,
+                                      vectorTable(table));
+                SCOPED_TRACE(std::string(vectorTable(table).name) + ": " + run.tactic);
+                ASSERT_EQ(run.tactic.find("rows by matrix"), 0U);
+                ASSERT_FALSE(run.outputs.empty());
+                expectNearLargest(run.outputs[0], judge.wanted, drawn.tolerance);
+            }
+    }
+}
+
+TEST(GatherMatMul, WrittenOutIsTheReference) {
+    for (uint32_t seed = 0; seed < seeds && !HasFailure(); ++seed) {
+        const DrawnGather drawn = drawnGather(seed);
+        SCOPED_TRACE(drawn.body);
+        const Judged judge = judged(drawn);
+        const Graph& whole = *judge.request.body;
+        for (const bool few : {false, true}) {
+            const auto written = gatherMatMulBody(whole, onlyNode(whole), few);
+            if (auto out = interpreted(*written, judge.inputs))
+                expectNearLargest(*out, judge.wanted, 1e-9);
+        }
+        Graph forGpu = whole.clone();
+        writeOutComposites(forGpu);
+        EXPECT_FALSE(hasComposite(forGpu));
+        ASSERT_TRUE(verify(forGpu));
+        if (auto out = interpreted(forGpu, judge.inputs))
+            expectNearLargest(*out, judge.wanted, 1e-9);
+    }
+}
+
+TEST(GatherMatMul, AFileHoldsItAsAFunctionAndGivesItBack) {
+    for (uint32_t seed = 0; seed < seeds && !HasFailure(); ++seed) {
+        const DrawnGather drawn = drawnGather(seed);
+        SCOPED_TRACE(drawn.body);
+        const Judged judge = judged(drawn);
+        auto bytes = model_io::toBytes(*judge.request.body);
+        ASSERT_TRUE(bytes) << bytes.error().text();
+        auto again = model_io::loadBytes(*bytes, "", {});
+        ASSERT_TRUE(again) << again.error().text();
+        ASSERT_EQ(again->nodeCount(), 1U) << fuselage::text(*again);
+        EXPECT_EQ(onlyNode(*again).op, Op::GatherMatMul);
+        EXPECT_EQ(fuselage::text(*again), text(*judge.request.body));
+        model_io::LoadOptions plain;
+        plain.restoreFused = false;
+        auto inlined = model_io::loadBytes(*bytes, "", plain);
+        ASSERT_TRUE(inlined) << inlined.error().text();
+        if (auto out = interpreted(*inlined, judge.inputs))
+            expectNearLargest(*out, judge.wanted, 1e-9);
+    }
+}
+
+TEST(GatherMatMul, AnIndexOfNoMatrixIsAnError) {
+    const LowerRequest request =
+        bodyFrom("(float[1,2] x, float[3,2,2] w, int64[1,1] i) => (float[1,1,2] y) "
+                 "{ y = fuselage.GatherMatMul(x, w, i) }",
+                 {{"w", weights({3, 2, 2})}});
+    for (const int64_t index : {int64_t{-1}, int64_t{3}, INT64_MAX, INT64_MIN}) {
+        std::vector<ReferenceValue> inputs{ReferenceValue::from(weights({1, 2})),
+                                           ReferenceValue::from(weights({3, 2, 2})),
+                                           ReferenceValue::ofInts({index})};
+        inputs[2].extents = {1, 1};
+        ThreadPool threads(1);
+        Progress progress;
+        EXPECT_FALSE(interpret(*request.body, inputs, threads, progress));
+    }
+}
