@@ -44,11 +44,12 @@ public:
             complete();
         if (!m_refused.empty())
             return {{}, m_refused};
-        return {fmt::format("<domain: \"{}\", opset_import: [\"\" : 24, \"com.microsoft\" : 1, "
-                            "\"fuselage.body\" : 1]> {} <{}> ({}) => ({}) {{\n{}}}",
-                            m_body.domain, m_body.name, joined(m_passed), joined(m_body.inputs),
-                            joined(m_body.outputs), m_text),
-                {}};
+        return {
+            fmt::format("<domain: \"{}\", opset_import: [\"\" : 24, \"com.microsoft\" : 1, "
+                        "\"fuselage\" : 1, \"fuselage.body\" : 1]> {} <{}> ({}) => ({}) {{\n{}}}",
+                        m_body.domain, m_body.name, joined(m_passed), joined(m_body.inputs),
+                        joined(m_body.outputs), m_text),
+            {}};
     }
 
 private:
