@@ -43,5 +43,6 @@ EmitResult emitGather(const KernelRequest& request);
 EmitResult emitGemvNibbles(const KernelRequest& request);
 EmitResult emitResize(const KernelRequest& request);
 EmitResult emitRecurrent(const KernelRequest& request);
+EmitResult emitTopK(const KernelRequest& request);
 
 } // namespace fuselage::gpu

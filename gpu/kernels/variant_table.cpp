@@ -84,6 +84,8 @@ std::vector<VariantRow> allVariants() {
                       "sources and weights of each position in a table"},
                      {"recurrent", ProgramKind::Library, emitRecurrent,
                       "a block a sequence, a warp a row of the gates"},
+                     {"topk", ProgramKind::Library, emitTopK,
+                      "a block a row, its elements as keys in registers"},
                      {"group", ProgramKind::Group, emitGroup,
                       "small independent programs by ranges of blocks"},
                  });

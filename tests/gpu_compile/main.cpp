@@ -83,6 +83,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"tensor_64x64", 168},
         {"tensor_64x64_split", 168},
         {"stem_pool", 168},
+        {"topk", 96},
         {"wgmma_128x128", 128},
         {"wgmma_128x128_split", 128},
         {"wgmma_128x256", 240},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with kernels of their own: Gather, Resize, recurrent layers.
+// Operators with kernels of their own: Gather, Resize, TopK, recurrent layers.
 #include "tests/shim/suite_cases.h"
 
 #include <fmt/format.h>
@@ -110,6 +110,35 @@ void addFloat8(std::vector<Case>& out) {
         "(uint8[2,48] x, float s) => (float[2,48] y) { y = DequantizeLinear(x, s) }");
 }
 
+/// Ties, rows of several warps and of less than one, every type, an output that nobody reads.
+void addTopK(std::vector<Case>& out) {
+    auto add = [&](const std::string& name, const std::string& from, const std::string& to,
+                   const std::string& type, const std::string& attributes, int k,
+                   bool onlyIndices = false) -> Case& {
+        const std::string body =
+            onlyIndices
+                ? fmt::format("({0}[{1}] x) => (int64[{2}] i) {{ k = Constant<value_ints=[{4}]>() "
+                              "v, i = TopK<{3}>(x, k) }}",
+                              type, from, to, attributes, k)
+                : fmt::format("({0}[{1}] x) => ({0}[{2}] v, int64[{2}] i) "
+                              "{{ k = Constant<value_ints=[{4}]>() v, i = TopK<{3}>(x, k) }}",
+                              type, from, to, attributes, k);
+        out.push_back(caseOf("topk_" + name, body, "topk"));
+        return out.back();
+    };
+    add("router", "5,32", "5,4", "float", "axis=-1", 4);
+    add("half_few", "3,9", "3,9", "float16", "axis=1, largest=0", 9);
+    add("special", "4,70", "4,33", "float", "axis=-1", 33).special = true;
+    add("special_smallest", "4,70", "4,33", "bfloat16", "axis=-1, largest=0", 33).special = true;
+    add("long_row", "2,1300", "2,50", "float", "axis=1", 50);
+    add("bytes_tie", "2,200,3", "2,17,3", "uint8", "axis=1", 17);
+    add("signed_bytes", "3,4,40", "3,4,8", "int8", "axis=2, largest=0", 8);
+    add("integers_first_axis", "90,2", "5,2", "int32", "axis=0", 5);
+    add("only_indices", "6,64", "6,2", "float", "axis=-1", 2, true);
+    add("channels_last", "2,40,3,5", "2,6,3,5", "float16", "axis=1", 6).placements = {
+        {"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+}
+
 } // namespace
 
 std::vector<Case> libraryCases() {
@@ -129,6 +158,7 @@ std::vector<Case> libraryCases() {
     addNibbles(out);
     addFloat8(out);
     addResizes(out);
+    addTopK(out);
     auto layer = [&](const std::string& name, const std::string& body) {
         out.push_back(caseOf("recurrent_" + name, body, "recurrent"));
     };
