@@ -4,6 +4,7 @@
 #include "core/graph/bodies.h"
 #include "core/graph/subgraph.h"
 #include "core/ops/evaluate.h"
+#include "core/ops/iterate.h"
 #include "core/passes/passes.h"
 #include "core/plan/make_plan.h"
 #include "core/support/hash.h"
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace fuselage::cpu {
 
@@ -25,17 +27,12 @@ std::optional<size_t> positionOf(const Graph& body, ValueId value) {
     return static_cast<size_t>(found - inputs.begin());
 }
 
-/// None when something is no tensor of a fixed element size.
-std::optional<std::vector<std::pair<DType, Extents>>>
-shapesOf(const std::vector<ReferenceValue>& inputs, const std::vector<Tensor>& given) {
+std::vector<std::pair<DType, Extents>> shapesOf(const std::vector<Tensor>& inputs,
+                                                const std::vector<Tensor>& given) {
     std::vector<std::pair<DType, Extents>> out;
-    for (const ReferenceValue& input : inputs) {
-        if (input.kind != TypeKind::Tensor || sizeOf(input.dtype) == 0)
-            return std::nullopt;
-        out.emplace_back(input.dtype, input.extents);
-    }
-    for (const Tensor& tensor : given)
-        out.emplace_back(tensor.dtype(), tensor.extents());
+    for (const std::vector<Tensor>* tensors : {&inputs, &given})
+        for (const Tensor& tensor : *tensors)
+            out.emplace_back(tensor.dtype(), tensor.extents());
     return out;
 }
 
@@ -45,6 +42,53 @@ std::vector<std::pair<DType, Extents>> shapesOf(const Plan& plan) {
         out.emplace_back(plan.values[input].dtype, plan.values[input].extents);
     return out;
 }
+
+std::vector<Type> typesOf(const std::vector<Tensor>& tensors) {
+    std::vector<Type> out;
+    for (const Tensor& tensor : tensors)
+        out.push_back(tensor.type());
+    return out;
+}
+
+/// Tensors of elements of a fixed size.
+bool isPlain(const Type& type) {
+    return type.kind == TypeKind::Tensor && sizeOf(type.dtype) != 0;
+}
+
+/// Values of iterations as the backend has them.
+struct TensorValues {
+    using Value = Tensor;
+
+    static const Extents& extents(const Value& value) { return value.extents(); }
+
+    static DType dtype(const Value& value) { return value.dtype(); }
+
+    static bool isTensor(const Value& value) { return value.defined(); }
+
+    static int64_t intAt(const Value& value, int64_t i) { return value.intAt(i); }
+
+    static Value ofInt(DType dtype, int64_t number) {
+        Value out(dtype, {});
+        out.setInt(0, number);
+        return out;
+    }
+
+    static Result<Value> allocate(const Node& node, DType dtype, Extents extents) {
+        const auto count = elementCount(extents);
+        if (!count || *count > maxReferenceElements || sizeOf(dtype) == 0)
+            return badInput(
+                node, fmt::format("{}{} is too large", nameOf(dtype), fuselage::text(extents)));
+        return Value(dtype, std::move(extents));
+    }
+
+    static void copyRuns(const Value& from, Value& to, const RunCopy& runs) {
+        const auto size = static_cast<int64_t>(sizeOf(from.dtype()));
+        for (int64_t run = 0; run < runs.count && runs.length > 0; ++run)
+            std::memcpy(to.bytes() + (runs.to + run * runs.toStep) * size,
+                        from.bytes() + (runs.from + run * runs.fromStep) * size,
+                        static_cast<size_t>(runs.length * size));
+    }
+};
 
 } // namespace
 
@@ -58,7 +102,7 @@ public:
 
     Result<std::vector<ReferenceValue>> runSubgraph(const std::string& attribute,
                                                     std::vector<ReferenceValue> inputs) override {
-        return m_step.runBody(attribute, std::move(inputs), m_threads, m_progress);
+        return m_step.interpretBody(attribute, std::move(inputs), m_threads, m_progress);
     }
 
     uint64_t seed() override { return Hasher().text(m_step.m_node.name).value(); }
@@ -118,16 +162,12 @@ BodyStep::Body* BodyStep::bodyOf(const std::string& attribute) {
 }
 
 /// The body as a graph of its own: what it captures is given or constant.
-Graph BodyStep::standalone(const Body& body, const std::vector<ReferenceValue>& inputs) const {
-    std::vector<Type> types, captured;
-    for (size_t i = 0; i < inputs.size(); ++i)
-        types.push_back(inputs[i].kind == TypeKind::Tensor
-                            ? tensorType(inputs[i].dtype, toShape(inputs[i].extents))
-                            : body.ref.graph->value(body.ref.graph->inputs()[i]).type);
+Graph BodyStep::standalone(const Body& body, const std::vector<Type>& inputs) {
+    std::vector<Type> captured;
     size_t given = 0;
     for (const auto& position : body.captured)
         captured.push_back(position ? body.given[given++].type() : Type());
-    return standaloneBody(*body.ref.graph, types, captured, body.constants);
+    return standaloneBody(*body.ref.graph, inputs, captured, body.constants);
 }
 
 std::unique_ptr<Executable> BodyStep::executableOf(const Graph& graph, Progress& progress) const {
@@ -157,58 +197,87 @@ std::unique_ptr<Executable> BodyStep::executableOf(const std::shared_ptr<const P
 /// shapes, else by one made now. A plan pays when it is used again: a branch is taken
 /// once in a run and in the next run again, an iteration is followed by others where its shapes
 /// come a second time.
-void BodyStep::prepare(Body& body, const std::vector<ReferenceValue>& inputs, Progress& progress) {
+void BodyStep::prepare(Body& body, const std::vector<Tensor>& inputs, Progress& progress) {
     auto shapes = shapesOf(inputs, body.given);
-    if (shapes && body.prepared && body.prepared->shapes == *shapes &&
-        (body.prepared->executable || m_node.op == Op::If))
+    const bool known = body.prepared && body.prepared->shapes == shapes;
+    if (known && (body.prepared->executable || m_node.op == Op::If))
         return;
-    const bool known = shapes && body.prepared && body.prepared->shapes == *shapes;
-    const bool again = shapes && *shapes == body.seen;
+    const bool again = shapes == body.seen;
     if (!known)
-        body.prepared = Prepared{shapes.value_or(std::vector<std::pair<DType, Extents>>()),
-                                 std::make_shared<const Graph>(standalone(body, inputs)), nullptr};
-    if (shapes && body.plan && *shapes == shapesOf(*body.plan))
+        body.prepared = Prepared{
+            shapes, std::make_shared<const Graph>(standalone(body, typesOf(inputs))), nullptr};
+    if (body.plan && shapes == shapesOf(*body.plan))
         body.prepared->executable = executableOf(body.plan, progress);
-    else if (shapes && (again || m_node.op == Op::If))
+    else if (again || m_node.op == Op::If)
         body.prepared->executable = executableOf(*body.prepared->graph, progress);
     if (!again)
-        body.seen = shapes.value_or(std::vector<std::pair<DType, Extents>>());
+        body.seen = std::move(shapes);
 }
 
 std::optional<Result<std::vector<Tensor>>>
-BodyStep::runPlanned(Body& body, const std::vector<ReferenceValue>& inputs, Progress& progress) {
+BodyStep::runPlanned(Body& body, const std::vector<Tensor>& inputs, Progress& progress) {
     prepare(body, inputs, progress);
     if (!body.prepared->executable)
         return std::nullopt;
-    std::vector<Tensor> given;
-    for (const ReferenceValue& input : inputs)
-        given.push_back(input.toTensor());
+    std::vector<Tensor> given = inputs;
     given.insert(given.end(), body.given.begin(), body.given.end());
     return body.prepared->executable->outputs(given, progress);
 }
 
-Result<std::vector<ReferenceValue>> BodyStep::runBody(const std::string& attribute,
-                                                      std::vector<ReferenceValue> inputs,
-                                                      ThreadPool& threads, Progress& progress) {
-    Body* body = bodyOf(attribute);
+Result<std::vector<Tensor>> BodyStep::runBody(std::vector<Tensor> inputs, ThreadPool& threads,
+                                              Progress& progress) {
+    Body* body = bodyOf("body");
     if (!body || inputs.size() != body->ref.graph->inputs().size())
-        return failure("reference.inputs", fmt::format("`{}` has other inputs", attribute),
-                       m_node.name);
+        return otherInputs("body");
     if (progress.cancelled())
         return cancelledFailure("run");
-    std::vector<ReferenceValue> out;
     if (auto outputs = runPlanned(*body, inputs, progress)) {
         ++m_plannedRuns;
-        if (!*outputs)
-            return failure(outputs->error());
-        for (const Tensor& output : **outputs)
-            out.push_back(ReferenceValue::from(output));
-        return out;
+        return std::move(*outputs);
     }
     ++m_otherRuns;
+    std::vector<ReferenceValue> wide;
+    for (const std::vector<Tensor>* tensors : {&inputs, &body->given})
+        for (const Tensor& tensor : *tensors)
+            wide.push_back(ReferenceValue::from(tensor));
+    auto results = interpret(*body->prepared->graph, std::move(wide), threads, progress);
+    if (!results)
+        return failure(results.error());
+    std::vector<Tensor> out;
+    for (const ReferenceValue& result : *results) {
+        if (result.kind != TypeKind::Tensor || sizeOf(result.dtype) == 0) {
+            m_isOfTensors = false;
+            return failure("reference.type", "an iteration makes what is no tensor", m_node.name);
+        }
+        out.push_back(result.toTensor());
+    }
+    return out;
+}
+
+Failure BodyStep::otherInputs(const std::string& attribute) const {
+    return failure("reference.inputs", fmt::format("`{}` has other inputs", attribute),
+                   m_node.name);
+}
+
+/// By the reference functions: something that goes around is no tensor, so that there is no plan.
+Result<std::vector<ReferenceValue>> BodyStep::interpretBody(const std::string& attribute,
+                                                            std::vector<ReferenceValue> inputs,
+                                                            ThreadPool& threads,
+                                                            Progress& progress) {
+    Body* body = bodyOf(attribute);
+    if (!body || inputs.size() != body->ref.graph->inputs().size())
+        return otherInputs(attribute);
+    if (progress.cancelled())
+        return cancelledFailure("run");
+    std::vector<Type> types;
+    for (size_t i = 0; i < inputs.size(); ++i)
+        types.push_back(inputs[i].kind == TypeKind::Tensor
+                            ? tensorType(inputs[i].dtype, toShape(inputs[i].extents))
+                            : body->ref.graph->value(body->ref.graph->inputs()[i]).type);
+    const Graph graph = standalone(*body, types);
     for (const Tensor& tensor : body->given)
         inputs.push_back(ReferenceValue::from(tensor));
-    return interpret(*body->prepared->graph, std::move(inputs), threads, progress);
+    return interpret(graph, std::move(inputs), threads, progress);
 }
 
 /// Gets what the bodies capture; false when something is no tensor.
@@ -242,10 +311,56 @@ std::optional<Result<void>> BodyStep::runBranch(ValueStore& values, Progress& pr
     if (!*outputs)
         return Result<void>(failure(outputs->error()));
     m_tactic = std::string(taken ? "then" : "else") + " branch by a plan of its own";
+    return stored(values, **outputs);
+}
+
+/// The step's outputs; there are at least as many results.
+template <typename Value>
+Result<void> BodyStep::stored(ValueStore& values, std::vector<Value>& results) {
     for (size_t i = 0; i < m_step.outputs.size(); ++i)
-        if (auto stored = values.store(m_step.outputs[i], (**outputs)[i]); !stored)
-            return Result<void>(failure(stored.error()));
-    return Result<void>();
+        if (auto ok = values.store(m_step.outputs[i], std::move(results[i])); !ok)
+            return failure(ok.error());
+    return {};
+}
+
+/// Whether all that goes into an iteration or comes out of one may be tensors of elements of a
+/// fixed size, as far as types are known.
+bool BodyStep::mayBeOfTensors() const {
+    const Graph& body = *m_bodies.front().ref.graph;
+    const auto plain = [&](ValueId id) {
+        const Type& type = body.value(id).type;
+        return isPlain(type) || (type.kind == TypeKind::Tensor && type.dtype == DType::Undefined);
+    };
+    return std::all_of(body.inputs().begin(), body.inputs().end(), plain) &&
+           std::all_of(body.outputs().begin(), body.outputs().end(), plain);
+}
+
+/// Loop and Scan over tensors; none where an operand, or what an iteration makes, is none.
+std::optional<Result<std::vector<Tensor>>>
+BodyStep::iterate(ValueStore& values, ThreadPool& threads, Progress& progress) {
+    std::vector<Tensor> inputs(m_node.explicitInputs);
+    std::vector<const Tensor*> operands(m_node.explicitInputs, nullptr);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (!m_node.inputs[i].valid())
+            continue;
+        auto tensor = m_inputs[i] ? values.tensor(m_step.inputs[*m_inputs[i]])
+                                  : *m_step.program.body->value(m_node.inputs[i]).constant;
+        if (!tensor || !isPlain(tensor->type()))
+            return std::nullopt;
+        inputs[i] = std::move(*tensor);
+        operands[i] = &inputs[i];
+    }
+    m_plannedRuns = m_otherRuns = 0;
+    const Iterations<TensorValues> iterations(m_node, [&](std::vector<Tensor> given) {
+        return runBody(std::move(given), threads, progress);
+    });
+    auto results = m_node.op == Op::Loop ? iterations.loop(operands) : iterations.scan(operands);
+    if (!m_isOfTensors)
+        return std::nullopt;
+    if (results && m_plannedRuns > 0)
+        m_tactic = fmt::format("{} of {} iterations by a plan of their own", m_plannedRuns,
+                               m_plannedRuns + m_otherRuns);
+    return results;
 }
 
 std::optional<Result<void>> BodyStep::run(ValueStore& values, ThreadPool& threads,
@@ -255,7 +370,10 @@ std::optional<Result<void>> BodyStep::run(ValueStore& values, ThreadPool& thread
         return std::nullopt;
     if (m_node.op == Op::If)
         return runBranch(values, progress);
-    m_plannedRuns = m_otherRuns = 0;
+    m_isOfTensors = m_isOfTensors && mayBeOfTensors();
+    if (m_isOfTensors)
+        if (auto results = iterate(values, threads, progress))
+            return *results ? stored(values, **results) : Result<void>(failure(results->error()));
     std::vector<ReferenceValue> inputs(m_node.explicitInputs);
     std::vector<const ReferenceValue*> operands(m_node.explicitInputs, nullptr);
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -269,15 +387,7 @@ std::optional<Result<void>> BodyStep::run(ValueStore& values, ThreadPool& thread
     }
     Context context(*this, threads, progress);
     auto results = evaluateNode(m_node, operands, context);
-    if (!results)
-        return Result<void>(failure(results.error()));
-    for (size_t i = 0; i < m_step.outputs.size(); ++i)
-        if (auto stored = values.store(m_step.outputs[i], std::move((*results)[i])); !stored)
-            return Result<void>(failure(stored.error()));
-    if (m_plannedRuns > 0)
-        m_tactic = fmt::format("{} of {} iterations by a plan of their own", m_plannedRuns,
-                               m_plannedRuns + m_otherRuns);
-    return Result<void>();
+    return results ? stored(values, *results) : Result<void>(failure(results.error()));
 }
 
 } // namespace fuselage::cpu

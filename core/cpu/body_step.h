@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// If, Loop and Scan as steps of the cpu backend: what the operator does is its reference function,
-// its bodies run by plans of their own, with kernels. A plan is made for the shapes that a body is
-// given and stays while they stay; like every step whose shapes depend on data it is made anew for
-// others.
+// If, Loop and Scan as steps of the cpu backend: what Loop and Scan do is core/ops/iterate.h over
+// tensors; bodies run by plans of their own, with kernels. A plan is made for the shapes that a
+// body is given and stays while they stay; like every step whose shapes depend on data it is made
+// anew for others.
 #pragma once
 
 #include "core/cpu/value_store.h"
@@ -53,17 +53,24 @@ private:
     };
 
     Body* bodyOf(const std::string& attribute);
-    Graph standalone(const Body& body, const std::vector<ReferenceValue>& inputs) const;
+    static Graph standalone(const Body& body, const std::vector<Type>& inputs);
     std::unique_ptr<Executable> executableOf(const Graph& graph, Progress& progress) const;
     std::unique_ptr<Executable> executableOf(const std::shared_ptr<const Plan>& plan,
                                              Progress& progress) const;
-    void prepare(Body& body, const std::vector<ReferenceValue>& inputs, Progress& progress);
+    void prepare(Body& body, const std::vector<Tensor>& inputs, Progress& progress);
     std::optional<Result<std::vector<Tensor>>>
-    runPlanned(Body& body, const std::vector<ReferenceValue>& inputs, Progress& progress);
-    Result<std::vector<ReferenceValue>> runBody(const std::string& attribute,
-                                                std::vector<ReferenceValue> inputs,
-                                                ThreadPool& threads, Progress& progress);
+    runPlanned(Body& body, const std::vector<Tensor>& inputs, Progress& progress);
+    Result<std::vector<Tensor>> runBody(std::vector<Tensor> inputs, ThreadPool& threads,
+                                        Progress& progress);
+    Result<std::vector<ReferenceValue>> interpretBody(const std::string& attribute,
+                                                      std::vector<ReferenceValue> inputs,
+                                                      ThreadPool& threads, Progress& progress);
+    Failure otherInputs(const std::string& attribute) const;
     std::optional<Result<void>> runBranch(ValueStore& values, Progress& progress);
+    bool mayBeOfTensors() const;
+    std::optional<Result<std::vector<Tensor>>> iterate(ValueStore& values, ThreadPool& threads,
+                                                       Progress& progress);
+    template <typename Value> Result<void> stored(ValueStore& values, std::vector<Value>& results);
     bool capture(ValueStore& values);
 
     std::shared_ptr<const Plan> m_plan;
@@ -73,6 +80,7 @@ private:
     CpuOptions m_options;
     std::unique_ptr<Backend> m_backend;
     std::vector<Body> m_bodies;
+    bool m_isOfTensors = true; ///< what goes around, as far as was seen
     std::string m_tactic;
     size_t m_plannedRuns = 0, m_otherRuns = 0; ///< of bodies, in this run
 };

@@ -117,15 +117,22 @@ Tensor fromStrided(const PlanValue& value, const std::byte* from) {
             std::memcpy(out.bytes(), from, out.byteCount());
         return out;
     }
+    std::byte* to = out.bytes();
     moveElements(value, [&](int64_t dense, int64_t strided, auto bytes) {
-        std::memcpy(out.bytes() + dense, from + strided, bytes);
+        std::memcpy(to + dense, from + strided, bytes());
     });
     return out;
 }
 
 void toStrided(const PlanValue& value, const Tensor& tensor, std::byte* to) {
+    const std::byte* from = tensor.bytes();
+    if (isRowMajor(value.extents, value.strides)) {
+        if (tensor.byteCount() > 0)
+            std::memcpy(to, from, tensor.byteCount());
+        return;
+    }
     moveElements(value, [&](int64_t dense, int64_t strided, auto bytes) {
-        std::memcpy(to + strided, tensor.bytes() + dense, bytes);
+        std::memcpy(to + strided, from + dense, bytes());
     });
 }
 
