@@ -111,6 +111,20 @@ std::string cutOffText(const Trace& trace) {
     return out;
 }
 
+/// Operators that the file that was written has no more, though a runtime has them; empty: none.
+std::string writtenOutText(const app::LoadedModel& model) {
+    std::map<std::string, std::vector<std::string>> byTargets;
+    for (const auto& [name, count] : model.writtenOut)
+        if (const auto targets = app::targetsThatKeep(name); !targets.empty())
+            byTargets[joined(targets)].push_back(fmt::format("{} {}", name, count));
+    std::string out;
+    for (const auto& [targets, names] : byTargets)
+        out += fmt::format("written out in ONNX's operators, which run anywhere: {}; a runtime "
+                           "that has them may be faster with them, which --target keeps: {}\n",
+                           joined(names), targets);
+    return out;
+}
+
 int run(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
     if (!options.target.empty())
@@ -145,6 +159,8 @@ int run(Options& options) {
     printOut(costlyText(rewritten->trace));
     printOut(leftOutText(library.loaded.rules, rewritten->trace, options.rewrite.fuse));
     printOut(cutOffText(rewritten->trace));
+    if (!options.output.empty() && options.target.empty())
+        printOut(writtenOutText(model));
     return ExitOk;
 }
 

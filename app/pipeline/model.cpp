@@ -131,6 +131,7 @@ Result<LoadedModel> loadModel(const ModelRequest& request, Progress& progress) {
     Stopwatch watch;
     model_io::LoadOptions reading;
     reading.notes = &out.notes;
+    reading.writtenOut = &out.writtenOut;
     reading.absentData = true;
     reading.whole = request.whole;
     reading.declared = request.declared;

@@ -42,6 +42,8 @@ struct LoadedModel {
     /// What a person should know although the model loads: a newer opset, what is not computed,
     /// what was assumed. One sentence each; every front end shows all of them.
     std::vector<std::string> notes = {};
+    /// Operators of com.microsoft that were read as what they stand for, and how often.
+    std::map<std::string, size_t> writtenOut = {};
 };
 
 /// Reads and prepares a model file. Dimensions stay symbolic, except those that the request gives;

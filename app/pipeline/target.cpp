@@ -34,4 +34,18 @@ Result<void> writeFor(const std::string& target, RuleOptions& rules, FuseOptions
     return {};
 }
 
+std::vector<std::string> targetsThatKeep(const std::string& operatorName) {
+    std::vector<std::string> out;
+    for (const std::string& target : targetNames()) {
+        RuleOptions rules;
+        FuseOptions fuse;
+        if (!writeFor(target, rules, fuse))
+            continue;
+        const auto library = requireRuleLibrary(rules);
+        if (library && namedOperators(*library, fuse.pipeline).contains(operatorName))
+            out.push_back(target);
+    }
+    return out;
+}
+
 } // namespace fuselage::app

@@ -18,4 +18,7 @@ std::vector<std::string> targetNames();
 /// Error "usage.target" lists the names.
 Result<void> writeFor(const std::string& target, RuleOptions& rules, FuseOptions& fuse);
 
+/// Targets whose packs name the operator: a file written for them keeps it.
+std::vector<std::string> targetsThatKeep(const std::string& operatorName);
+
 } // namespace fuselage::app

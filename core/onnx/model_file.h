@@ -6,6 +6,7 @@
 #include "core/support/progress.h"
 #include "core/support/result.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -28,6 +29,9 @@ struct LoadOptions {
     /// Receives what a person should know although the model loads: unknown operators, newer
     /// opsets. May be null.
     std::vector<std::string>* notes = nullptr;
+    /// Receives the operators of com.microsoft that were read as what they stand for, and how
+    /// often. May be null.
+    std::map<std::string, size_t>* writtenOut = nullptr;
 };
 
 /// Loads, checks and normalises a model file: one opset-independent form with schema defaults,

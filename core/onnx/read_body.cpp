@@ -187,6 +187,8 @@ Result<void> Reader::readBody(::onnx::NodeProto& node, ::onnx::FunctionProto& bo
     const size_t before = graph.nodeBound();
     Result<void> read =
         isNamed(node) ? readWhole(node, body, scope) : inlineCall(node, body, scope);
+    if (read && m_options.writtenOut && !isNamed(node) && node.domain() == "com.microsoft")
+        ++(*m_options.writtenOut)[node.domain() + "." + node.op_type()];
     if (read || read.error().code != bodyRefused)
         return read;
     for (size_t i = graph.nodeBound(); i-- > before;)

@@ -310,6 +310,24 @@ TEST_F(CliForeign, ATargetKeepsTheOperatorsThatItsRuntimeHas) {
     EXPECT_EQ(operators("standard"), "Gemm Relu Add ");
 }
 
+TEST_F(CliForeign, WhatIsWrittenOutIsSaidWithTheTargetsThatKeepIt) {
+    writeText("<ir_version: 8, opset_import: [\"\" : 17, \"com.microsoft\" : 1]> "
+              "g (float[3,8] x, float[3,2] p, float[2,6,8] w, float[2,8,6] v, float[8] b) => (y) {"
+              " r = com.microsoft.MoE<k = 1>(x, p, w, , v)"
+              " y = com.microsoft.BiasSplitGelu(r, b) }");
+    const auto said = [&](std::vector<std::string> more) {
+        std::vector<std::string> arguments = {"fuse", "m.onnx", "-q"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return outputOf(arguments);
+    };
+    const std::string plain = said({"-o", "t.onnx"});
+    EXPECT_NE(plain.find("com.microsoft.MoE 1;"), std::string::npos) << plain;
+    EXPECT_NE(plain.find("--target keeps: ort-cpu"), std::string::npos) << plain;
+    EXPECT_EQ(plain.find("BiasSplitGelu"), std::string::npos) << "no target keeps it: " << plain;
+    EXPECT_EQ(said({"-o", "t.onnx", "--target", "ort-cpu"}).find("written out"), std::string::npos);
+    EXPECT_EQ(said({}).find("written out"), std::string::npos) << "nothing was written";
+}
+
 TEST_F(CliForeign, NobodyIsToldThatADeclaredOperatorIsUnknown) {
     writeText("<ir_version: 8, opset_import: [\"\" : 17, \"com.acme\" : 1]> "
               "g (float[2,3] x, float[2,3] w) => (y) {"
