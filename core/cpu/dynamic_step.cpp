@@ -29,6 +29,25 @@ std::shared_ptr<const Graph> specialised(const Graph& body,
     return std::make_shared<const Graph>(std::move(graph));
 }
 
+std::vector<OperandType> typesOf(const Graph& graph, const std::vector<ValueId>& values) {
+    std::vector<OperandType> out;
+    for (ValueId id : values) {
+        const Type& type = graph.value(id).type;
+        out.push_back({type.dtype, type.extents().value_or(Extents())});
+    }
+    return out;
+}
+
+/// Of a body all of whose results have no elements; none for another one.
+std::optional<KernelProgram> programOfNothing(const Graph& body) {
+    KernelProgram out;
+    out.inputs = typesOf(body, body.inputs());
+    out.outputs = typesOf(body, body.outputs());
+    const auto isEmpty = [](const OperandType& type) { return elementCount(type.extents) == 0; };
+    return std::all_of(out.outputs.begin(), out.outputs.end(), isEmpty) ? std::optional(out)
+                                                                        : std::nullopt;
+}
+
 OperandLayout rowMajorLayout(const OperandType& type, TensorPtr constant) {
     return {type.dtype, type.extents, rowMajorStrides(type.extents), std::move(constant)};
 }
@@ -38,6 +57,16 @@ OperandLayout rowMajorLayout(const OperandType& type, TensorPtr constant) {
 DynamicStep::DynamicStep(std::shared_ptr<const Graph> body, std::vector<TensorPtr> constants)
     : m_body(std::move(body)), m_constants(std::move(constants)) {}
 
+PrepareContext DynamicStep::contextOf(const KernelProgram& program, Threads& threads,
+                                      NumericClass allowed) const {
+    PrepareContext out{{}, {}, vectorTable(), threads, allowed};
+    for (size_t i = 0; i < program.inputs.size(); ++i)
+        out.inputs.push_back(rowMajorLayout(program.inputs[i], m_constants[i]));
+    for (const OperandType& type : program.outputs)
+        out.outputs.push_back(rowMajorLayout(type, nullptr));
+    return out;
+}
+
 bool DynamicStep::prepare(const std::vector<ReferenceValue>& inputs, Threads& threads,
                           NumericClass allowed) {
     m_kernel.reset();
@@ -45,6 +74,12 @@ bool DynamicStep::prepare(const std::vector<ReferenceValue>& inputs, Threads& th
     auto body = specialised(*m_body, inputs);
     if (!body)
         return false;
+    if (auto empty = programOfNothing(*body)) {
+        auto kernel = prepareKernel(*empty, contextOf(*empty, threads, allowed));
+        m_program = std::move(*empty);
+        m_kernel = std::move(*kernel);
+        return true;
+    }
     LowerRequest request{body, m_constants, {}, {}};
     request.strict = allowed == NumericClass::Exact;
     LowerResult lowered = lower(request);
@@ -52,12 +87,7 @@ bool DynamicStep::prepare(const std::vector<ReferenceValue>& inputs, Threads& th
     if (!program || std::holds_alternative<Library>(program->code) || unsupported(*program) ||
         workOf(*program).flops < worthwhileFlops)
         return false;
-    PrepareContext context{{}, {}, vectorTable(), threads, allowed};
-    for (size_t i = 0; i < program->inputs.size(); ++i)
-        context.inputs.push_back(rowMajorLayout(program->inputs[i], m_constants[i]));
-    for (const OperandType& type : program->outputs)
-        context.outputs.push_back(rowMajorLayout(type, nullptr));
-    KernelResult kernel = prepareKernel(*program, context);
+    KernelResult kernel = prepareKernel(*program, contextOf(*program, threads, allowed));
     if (!kernel)
         return false;
     m_program = std::move(*program);

@@ -24,6 +24,8 @@ public:
     const Kernel* kernel() const { return m_kernel.get(); }
 
 private:
+    PrepareContext contextOf(const KernelProgram& program, Threads& threads,
+                             NumericClass allowed) const;
     bool prepare(const std::vector<ReferenceValue>& inputs, Threads& threads, NumericClass allowed);
 
     std::shared_ptr<const Graph> m_body;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GatherMatMul of constant matrices: the rows that ask for one matrix are multiplied together, and
-// matrices that nobody asks for are not read.
+// GatherMatMul: the rows that ask for one matrix are multiplied together, and matrices that nobody
+// asks for are not read. Constant ones are packed while preparing, others when they are asked for.
 #include "core/cpu/library.h"
 #include "core/cpu/nibble_product.h"
 #include "core/cpu/panel_product.h"
@@ -8,7 +8,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <variant>
 
 namespace fuselage::cpu {
@@ -67,54 +70,94 @@ NibbleSource nibblesOfMatrix(const LibraryCall& call, const GatherMatMul& g, int
     return out;
 }
 
-/// One matrix of few bits as floats.
-std::vector<float> widened(const LibraryCall& call, const GatherMatMul& g, int64_t matrix) {
-    const TensorPtr w = operand(call, GatherMatMulInput::W).layout.constant,
-                    scales = operand(call, GatherMatMulInput::Scales).layout.constant;
-    const LibraryOperand& given = operand(call, GatherMatMulInput::Origins);
-    const auto* stored = reinterpret_cast<const uint8_t*>(w->bytes());
-    std::vector<float> out(static_cast<size_t>(g.n * g.k));
-    for (int64_t n = 0; n < g.n; ++n) {
-        const int64_t row = matrix * g.n + n;
-        for (int64_t k = 0; k < g.k; ++k) {
-            const int64_t at = row * g.blocks + k / g.block;
-            const double origin =
-                given ? given.layout.constant->at(at) : static_cast<double>(g.middle());
-            const auto code = static_cast<double>(g.code(stored + row * g.rowBytes(), k));
-            out[static_cast<size_t>(n * g.k + k)] =
-                static_cast<float>((code - origin) * scales->at(at));
+/// Where an operand's data are: constant, or of a run.
+using DataOf = std::function<const std::byte*(const LibraryOperand&)>;
+
+const std::byte* constantData(const LibraryOperand& given) {
+    return given.layout.constant->bytes();
+}
+
+/// The rows of a matrix as floats, from wherever its operands lie.
+class FloatRows {
+public:
+    FloatRows(const LibraryCall& call, const GatherMatMul& sizes)
+        : m_sizes(sizes), m_w(operand(call, GatherMatMulInput::W)),
+          m_scales(operand(call, GatherMatMulInput::Scales)),
+          m_origins(operand(call, GatherMatMulInput::Origins)), m_table(call.context().table) {}
+
+    PanelProduct::Row of(int64_t matrix, const DataOf& dataOf) const {
+        const std::byte *w = dataOf(m_w), *scales = m_scales ? dataOf(m_scales) : nullptr,
+                        *origins = m_origins ? dataOf(m_origins) : nullptr;
+        return [=, this](int64_t n, float* to) {
+            const int64_t row = matrix * m_sizes.n + n;
+            if (m_sizes.bits == 0)
+                load(m_w, w, row * m_sizes.k, m_sizes.k, to);
+            else
+                unpack(reinterpret_cast<const uint8_t*>(w) + row * m_sizes.rowBytes(), scales,
+                       origins, row * m_sizes.blocks, to);
+        };
+    }
+
+private:
+    void load(const LibraryOperand& from, const std::byte* data, int64_t first, int64_t count,
+              float* to) const {
+        const DType type = from.layout.dtype;
+        m_table.load[static_cast<size_t>(type)](to,
+                                                data + static_cast<size_t>(first) * sizeOf(type), 1,
+                                                static_cast<size_t>(count), 0, 1);
+    }
+
+    void unpack(const uint8_t* codes, const std::byte* scales, const std::byte* origins,
+                int64_t firstBlock, float* to) const {
+        float scale[laneGroup] = {}, origin[laneGroup] = {};
+        for (int64_t block = 0; block < m_sizes.blocks; ++block) {
+            load(m_scales, scales, firstBlock + block, 1, scale);
+            origin[0] = static_cast<float>(m_sizes.middle());
+            if (origins)
+                load(m_origins, origins, firstBlock + block, 1, origin);
+            const int64_t end = std::min(m_sizes.k, (block + 1) * m_sizes.block);
+            for (int64_t k = block * m_sizes.block; k < end; ++k)
+                to[k] = (static_cast<float>(m_sizes.code(codes, k)) - origin[0]) * scale[0];
         }
     }
-    return out;
+
+    GatherMatMul m_sizes;
+    LibraryOperand m_w, m_scales, m_origins;
+    const VectorTable& m_table;
+};
+
+bool isConstant(const LibraryCall& call) {
+    for (GatherMatMulInput which :
+         {GatherMatMulInput::W, GatherMatMulInput::Scales, GatherMatMulInput::Origins})
+        if (operand(call, which) && !operand(call, which).layout.constant)
+            return false;
+    return true;
 }
 
 class GatherMatMulKernel final : public Kernel {
 public:
     GatherMatMulKernel(const LibraryCall& call, const GatherMatMul& sizes)
-        : m_node(call.node()), m_sizes(sizes), m_x(operand(call, GatherMatMulInput::X)),
+        : m_node(call.node()), m_sizes(sizes), m_floatRows(call, sizes),
+          m_x(operand(call, GatherMatMulInput::X)),
           m_index(operand(call, GatherMatMulInput::Index)), m_y(call.output(0)) {
-        const VectorTable& table = call.context().table;
-        Pages& pages = call.context().threads.pages();
-        const OperandLayout& w = operand(call, GatherMatMulInput::W).layout;
-        for (int64_t matrix = 0; matrix < sizes.matrices; ++matrix) {
-            if (isOfNibbles(sizes)) {
-                m_products.emplace_back(std::in_place_type<NibbleProduct>, table,
-                                        nibblesOfMatrix(call, sizes, matrix), pages);
-            } else if (sizes.bits != 0) {
-                const std::vector<float> floats = widened(call, sizes, matrix);
-                m_products.emplace_back(std::in_place_type<PanelProduct>, table, sizes.n, sizes.k,
-                                        reinterpret_cast<const std::byte*>(floats.data()),
-                                        DType::Float32, pages);
-            } else {
-                const size_t bytes = static_cast<size_t>(sizes.n * sizes.k) * sizeOf(w.dtype);
-                m_products.emplace_back(std::in_place_type<PanelProduct>, table, sizes.n, sizes.k,
-                                        w.constant->bytes() + static_cast<size_t>(matrix) * bytes,
-                                        w.dtype, pages);
+        Threads& threads = call.context().threads;
+        if (!isConstant(call)) {
+            m_varying = std::make_unique<PanelProduct>(call.context().table, sizes.n, sizes.k);
+        } else if (isOfNibbles(sizes)) {
+            for (int64_t matrix = 0; matrix < sizes.matrices; ++matrix)
+                m_products.emplace_back(std::in_place_type<NibbleProduct>, call.context().table,
+                                        nibblesOfMatrix(call, sizes, matrix), threads.pages());
+        } else {
+            for (int64_t matrix = 0; matrix < sizes.matrices; ++matrix) {
+                PanelProduct product(call.context().table, sizes.n, sizes.k);
+                product.pack(m_floatRows.of(matrix, constantData),
+                             threads.pages().take(product.packedBytes()), threads);
+                m_products.emplace_back(product);
             }
         }
-        tactic =
-            fmt::format("rows by matrix, {}{}",
-                        sizes.bits == 0 ? "" : fmt::format("{} bits, ", sizes.bits), table.name);
+        tactic = fmt::format("rows by matrix, {}{}{}",
+                             sizes.bits == 0 ? "" : fmt::format("{} bits, ", sizes.bits),
+                             m_varying ? "packed in each run, " : "", call.context().table.name);
     }
 
     void run(const Operands& operands, RunContext& context) override {
@@ -123,16 +166,17 @@ public:
             return;
         if (!sortRows(operands, context))
             return;
-        for (size_t matrix = 0; matrix < m_products.size(); ++matrix)
+        const size_t packed = m_varying ? upTo64(m_varying->packedBytes()) : 0;
+        for (size_t matrix = 0; matrix + 1 < m_first.size(); ++matrix)
             if (m_first[matrix + 1] > m_first[matrix])
-                multiply(matrix, m_x.read(operands), y, context.threads);
+                multiply(matrix, operands, y, packed, context.threads);
     }
 
 private:
     /// Rows of Y in the order of their matrices; those of one begin at its m_first.
     bool sortRows(const Operands& operands, RunContext& context) {
         const auto rows = static_cast<size_t>(m_sizes.rows());
-        m_first.assign(m_products.size() + 1, 0);
+        m_first.assign(static_cast<size_t>(m_sizes.matrices) + 1, 0);
         m_rows.resize(rows);
         const auto matrixOf = [&](size_t row) { return m_index.integerAt(operands, row); };
         for (size_t row = 0; row < rows; ++row) {
@@ -151,8 +195,11 @@ private:
         return true;
     }
 
-    /// The rows of one matrix side by side, and their results to where they belong.
-    void multiply(size_t matrix, const std::byte* x, std::byte* y, Threads& threads) {
+    /// The rows of one matrix side by side, and their results to where they belong. `packed`: bytes
+    /// of a matrix that is packed for them.
+    void multiply(size_t matrix, const Operands& operands, std::byte* y, size_t packed,
+                  Threads& threads) {
+        const std::byte* x = m_x.read(operands);
         const size_t count = m_first[matrix + 1] - m_first[matrix];
         const size_t* rows = m_rows.data() + m_first[matrix];
         RowCall call;
@@ -165,16 +212,28 @@ private:
         const auto rowOfX = [&](size_t i) {
             return x + (m_sizes.ownRows ? rows[i] : rows[i] / chosen) * call.aStep;
         };
-        const size_t product = upTo64(std::visit(
-            [&](const auto& each) { return each.scratchBytes(call.rows); }, m_products[matrix]));
+        const size_t product = upTo64(
+            m_varying ? m_varying->scratchBytes(call.rows)
+                      : std::visit([&](const auto& each) { return each.scratchBytes(call.rows); },
+                                   m_products[matrix]));
         const size_t copies = count == 1 ? 0 : upTo64(count * call.aStep) + count * call.yStep;
-        std::byte* scratch = threads.stepScratch().reserve(product + copies);
+        std::byte* panels = threads.stepScratch().reserve(packed + product + copies);
+        std::byte* scratch = panels + packed;
         std::byte *a = scratch + product, *out = a + upTo64(count * call.aStep);
         call.a = count == 1 ? rowOfX(0) : a;
         call.y = count == 1 ? y + rows[0] * call.yStep : out;
         for (size_t i = 0; copies > 0 && i < count; ++i)
             std::memcpy(a + i * call.aStep, rowOfX(i), call.aStep);
-        std::visit([&](const auto& each) { each.run(call, scratch, threads); }, m_products[matrix]);
+        if (m_varying) {
+            m_varying->pack(
+                m_floatRows.of(static_cast<int64_t>(matrix),
+                               [&](const LibraryOperand& given) { return given.read(operands); }),
+                panels, threads);
+            m_varying->run(call, scratch, threads);
+        } else {
+            std::visit([&](const auto& each) { each.run(call, scratch, threads); },
+                       m_products[matrix]);
+        }
         for (size_t i = 0; copies > 0 && i < count; ++i)
             std::memcpy(y + rows[i] * call.yStep, out + i * call.yStep, call.yStep);
     }
@@ -183,8 +242,10 @@ private:
 
     Node m_node;
     GatherMatMul m_sizes;
+    FloatRows m_floatRows;
     LibraryOperand m_x, m_index, m_y;
-    std::vector<Product> m_products; ///< by matrix
+    std::vector<Product> m_products;         ///< by matrix, of constants
+    std::unique_ptr<PanelProduct> m_varying; ///< else: for one after the other
     std::vector<size_t> m_first, m_rows;
 };
 
@@ -201,10 +262,9 @@ KernelResult prepareGatherMatMul(const LibraryCall& call) {
     const DType stored = operand(call, GatherMatMulInput::W).layout.dtype;
     if (!isRowType(type) || stored != (sizes->bits == 0 ? type : DType::UInt8))
         return failure("cpu.support", "operands are of other types");
-    for (GatherMatMulInput which :
-         {GatherMatMulInput::W, GatherMatMulInput::Scales, GatherMatMulInput::Origins})
-        if (operand(call, which) && !operand(call, which).layout.constant)
-            return failure("cpu.support", "matrices are not constant");
+    for (GatherMatMulInput which : {GatherMatMulInput::Scales, GatherMatMulInput::Origins})
+        if (operand(call, which) && !isRowType(operand(call, which).layout.dtype))
+            return failure("cpu.support", "scales are of another type");
     return std::unique_ptr<Kernel>(std::make_unique<GatherMatMulKernel>(call, *sizes));
 }
 

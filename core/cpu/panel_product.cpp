@@ -2,7 +2,6 @@
 #include "core/cpu/panel_product.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace fuselage::cpu {
 
@@ -13,22 +12,31 @@ constexpr size_t grainProducts = 1 << 17;
 
 } // namespace
 
-PanelProduct::PanelProduct(const VectorTable& table, int64_t n, int64_t k, const std::byte* weights,
-                           DType type, Pages& pages)
+PanelProduct::PanelProduct(const VectorTable& table, int64_t n, int64_t k)
     : m_table(table), m_n(static_cast<size_t>(n)), m_k(static_cast<size_t>(k)),
-      m_depth(roundUpToGroup(m_k)) {
+      m_depth(roundUpToGroup(m_k)) {}
+
+size_t PanelProduct::packedBytes() const {
+    return panels() * m_table.winograd.panel * m_depth * sizeof(float);
+}
+
+void PanelProduct::pack(const Row& row, std::byte* to, Threads& threads) {
     const size_t panel = m_table.winograd.panel;
-    const size_t bytes = panels() * panel * m_depth * sizeof(float);
-    auto* packed = reinterpret_cast<float*>(pages.take(bytes));
-    std::memset(packed, 0, bytes);
-    std::vector<float> row(m_depth);
-    for (size_t column = 0; column < m_n; ++column) {
-        m_table.load[static_cast<size_t>(type)](row.data(), weights + column * m_k * sizeOf(type),
-                                                1, m_k, 0, 1);
-        float* to = packed + column / panel * panel * m_depth + column % panel;
-        for (size_t i = 0; i < m_k; ++i)
-            to[i * panel] = row[i];
-    }
+    auto* packed = reinterpret_cast<float*>(to);
+    const size_t grain = grainProducts / std::max<size_t>(panel * m_depth, 1) + 1;
+    threads.forRange(panels(), grain, [&](size_t worker, size_t begin, size_t end) {
+        auto* line = reinterpret_cast<float*>(
+            threads.scratch(worker).reserve((m_depth + laneGroup) * sizeof(float)));
+        for (size_t p = begin; p < end; ++p) {
+            float* first = packed + p * panel * m_depth;
+            std::fill_n(first, panel * m_depth, 0.0F);
+            for (size_t c = 0; c < panel && p * panel + c < m_n; ++c) {
+                row(static_cast<int64_t>(p * panel + c), line);
+                for (size_t i = 0; i < m_k; ++i)
+                    first[i * panel + c] = line[i];
+            }
+        }
+    });
     m_packed = packed;
 }
 

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows of floats with constant weights that are packed once into panels of columns,
-// which the workers share: for as many rows as a call has, a few at a time in registers. Knows no
-// operators.
+// Products of rows of floats with weights that are packed into panels of columns, which the workers
+// share: for as many rows as a call has, a few at a time in registers. Knows no operators.
 #pragma once
 
 #include "core/cpu/row_call.h"
 #include "core/cpu/threads.h"
 #include "core/cpu/vector_table.h"
 
+#include <functional>
+
 namespace fuselage::cpu {
 
 class PanelProduct {
 public:
-    /// Weights [n, k] of any float type, row-major; they are not needed later.
-    PanelProduct(const VectorTable& table, int64_t n, int64_t k, const std::byte* weights,
-                 DType type, Pages& pages);
+    /// A row of [n, k] as floats, k of them.
+    using Row = std::function<void(int64_t n, float* to)>;
+
+    PanelProduct(const VectorTable& table, int64_t n, int64_t k);
+
+    size_t packedBytes() const;
+    /// By all workers; `row` is called by several at once. What is multiplied with from now on.
+    void pack(const Row& row, std::byte* to, Threads& threads);
 
     size_t scratchBytes(int64_t rows) const;
     /// Without a bias.
@@ -28,7 +34,7 @@ private:
 
     const VectorTable& m_table;
     size_t m_n, m_k, m_depth;        ///< depth: k, rounded up to whole groups of lanes
-    const float* m_packed = nullptr; ///< [panel][depth][column of the panel], in the pages
+    const float* m_packed = nullptr; ///< [panel][depth][column of the panel]
 };
 
 } // namespace fuselage::cpu

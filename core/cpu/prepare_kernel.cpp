@@ -11,6 +11,8 @@
 #include "core/cpu/tile_row.h"
 #include "core/cpu/window.h"
 
+#include <algorithm>
+
 namespace fuselage::cpu {
 
 namespace {
@@ -68,6 +70,18 @@ struct PrepareVisitor {
     KernelResult operator()(const Group& p) const { return prepareGroup(p, context); }
 };
 
+/// Of a step whose results have no elements, such as a product of no rows.
+class NothingToCompute final : public Kernel {
+public:
+    NothingToCompute() { tactic = "nothing to compute"; }
+
+    void run(const Operands&, RunContext& context) override { context.counted = true; }
+};
+
+bool hasNoElements(const OperandLayout& layout) {
+    return std::count(layout.extents.begin(), layout.extents.end(), 0) > 0;
+}
+
 } // namespace
 
 std::optional<Reason> unsupported(const KernelProgram& program) {
@@ -82,6 +96,9 @@ std::optional<Reason> unsupported(const KernelProgram& program) {
 }
 
 KernelResult prepareKernel(const KernelProgram& program, const PrepareContext& context) {
+    if (!context.outputs.empty() &&
+        std::all_of(context.outputs.begin(), context.outputs.end(), hasNoElements))
+        return std::unique_ptr<Kernel>(std::make_unique<NothingToCompute>());
     if (auto reason = unsupported(program))
         return failure("cpu." + reason->code, reason->message);
     return std::visit(PrepareVisitor{program, context}, program.code);

@@ -34,7 +34,7 @@ void inferGatherMatMul(InferContext& context) {
     }
     if (known.size() == context.inputCount())
         if (auto sizes = GatherMatMul::of(context.node(), known); !sizes)
-            return context.fail(sizes.error().text());
+            return context.fail(sizes.error().message);
     const Shape *w = shapeOf(context, ofW), *index = shapeOf(context, ofIndex);
     if (!w || w->size() != 3 || !index || index->size() != 2)
         return setTensor(context, 0, dtypeOf(context, ofX), std::nullopt);
@@ -139,13 +139,15 @@ Result<GatherMatMul> GatherMatMul::of(const Node& node, std::span<const Extents>
         return badInput(node, "it takes rows, matrices and indices");
     const Extents &x = inputs[ofX], &w = inputs[ofW], &index = inputs[ofIndex];
     const auto refuse = [&](const char* what) {
-        return badInput(node, fmt::format("{}: X {}, W {}, index {}, {} bits in blocks of {}", what,
-                                          text(x), text(w), text(index), out.bits, blockSize));
+        const std::string stored =
+            out.bits == 0 ? "" : fmt::format(" of {} bits in blocks of {}", out.bits, blockSize);
+        return badInput(node, fmt::format("{}: rows {}, matrices {}{}, indices {}", what, text(x),
+                                          text(w), stored, text(index)));
     };
     if (out.bits != 0 && out.bits != 2 && out.bits != 4 && out.bits != 8)
         return refuse("elements have 2, 4 or 8 bits, or X's type");
     if (x.size() < 2 || x.size() > 3 || w.size() != 3 || index.size() != 2)
-        return refuse("ranks do not go together");
+        return refuse("operands of such ranks are not multiplied");
     out.ownRows = x.size() == 3;
     out.tokens = index[0];
     out.chosen = index[1];
@@ -154,7 +156,7 @@ Result<GatherMatMul> GatherMatMul::of(const Node& node, std::span<const Extents>
     out.k = x.back();
     if (x[0] != out.tokens || (out.ownRows && x[1] != out.chosen) ||
         w[2] != (out.bits == 0 ? out.k : out.rowBytes()))
-        return refuse("sizes do not go together");
+        return refuse("the sizes do not go together");
     const auto isGiven = [&](size_t input) {
         return input < inputs.size() && !inputs[input].empty();
     };
@@ -168,7 +170,7 @@ Result<GatherMatMul> GatherMatMul::of(const Node& node, std::span<const Extents>
     const Extents wanted = {out.matrices, out.n, out.blocks};
     if (!isGiven(ofScales) || !hasCount(inputs[ofScales], wanted) ||
         (isGiven(ofOrigins) && !hasCount(inputs[ofOrigins], wanted)))
-        return refuse("scales and origins are not one for each block");
+        return refuse("there is not one scale, and one zero point if any, for each block");
     return out;
 }
 

@@ -44,8 +44,8 @@ struct GatherMatMul {
 
     /// The code of an element of a stored row.
     int64_t code(const uint8_t* row, int64_t at) const {
-        const int64_t perByte = 8 / bits;
-        return row[at / perByte] >> (at % perByte * bits) & ((1 << bits) - 1);
+        const int64_t bit = at * bits;
+        return row[bit >> 3] >> (bit & 7) & ((1 << bits) - 1);
     }
 
     /// What codes are counted from without origins.

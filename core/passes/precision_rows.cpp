@@ -65,6 +65,7 @@ constexpr SlotRow keptInputs[] = {
     {Op::BatchNormalization, 1, 4}, // scale and bias, mean and variance have types of their own
     {Op::Resize, 1, 2},             // roi, scales
     {Op::Upsample, 1, 1},
+    {Op::GatherMatMul, 3, 4}, // scales and what codes are counted from
 };
 
 constexpr SlotRow keptOutputs[] = {
@@ -88,7 +89,10 @@ const char* whyKept(Op op, DType storage) {
         if (row.op == op && (!row.float16Only || storage == DType::Float16))
             return row.why;
     const bool random = hasTrait(op, Nondeterministic);
-    return hasTrait(op, narrowTraits) && !random ? nullptr : "it has no 16-bit form here";
+    // Products whose weights have a form of their own, which is no trait.
+    const bool isProduct = op == Op::GatherMatMul || op == Op::MatMulNBits;
+    return isProduct || (hasTrait(op, narrowTraits) && !random) ? nullptr
+                                                                : "it has no 16-bit form here";
 }
 
 bool keepsInput(Op op, uint32_t slot) {

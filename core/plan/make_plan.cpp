@@ -158,6 +158,13 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
     }
 }
 
+/// No result has an element.
+bool makesNothing(const Step& step) {
+    return !step.outputs.empty() &&
+           std::all_of(step.program.outputs.begin(), step.program.outputs.end(),
+                       [](const OperandType& output) { return elementCount(output.extents) == 0; });
+}
+
 void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend) {
     const std::vector<UseDistances> distances =
         profile.kind == DeviceKind::Cpu ? distancesByMemory(plan) : distancesByMaker(plan, profile);
@@ -165,10 +172,14 @@ void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backe
         Step& step = plan.steps[i];
         step.traffic = predictTraffic(step.program, profile, distances[i].read,
                                       distances[i].written, distances[i].code);
-        if (backend && backend->isForHost(plan, step))
+        if (makesNothing(step)) {
+            step.traffic = {};
+            step.predicted = {};
+        } else if (backend && backend->isForHost(plan, step))
             step.predicted = predictHostTime(step.program, step.traffic, profile);
-        else
+        else {
             predictStep(plan, step, profile, backend);
+        }
     }
     for (const Sweep& sweep : plan.sweeps)
         for (uint32_t i = sweep.first; i <= sweep.last; ++i) {

@@ -51,7 +51,7 @@ DrawnGather drawnGather(uint32_t seed) {
     const int64_t bits = widths[draw.from(0, 4)];
     const int64_t block = bits == 0 || draw.coin() ? 0 : draw.from(1, 12) * 4;
     const DType type = draw.from(0, 3) == 0 ? DType::Float16 : DType::Float32;
-    const bool ownRows = draw.coin();
+    const bool ownRows = draw.coin(), isConstant = draw.from(0, 2) > 0;
     DrawnGather out;
     out.distinct = draw.from(0, 3) > 0;
     out.tolerance = type == DType::Float16 ? 1e-3 : 1e-6;
@@ -63,7 +63,7 @@ DrawnGather drawnGather(uint32_t seed) {
     x.add("w",
           bits == 0 ? numbers({matrices, n, k})
                     : draw.bytes(DType::UInt8, {matrices, n, (k * bits + 7) / 8}),
-          true);
+          isConstant);
     x.add("i",
           indices(draw, tokens, chosen, matrices, out.distinct,
                   draw.coin() ? DType::Int32 : DType::Int64),
@@ -74,7 +74,7 @@ DrawnGather drawnGather(uint32_t seed) {
             scales.push_back((k + block - 1) / block);
         x.add("s", numbers(scales), true);
         if (draw.coin())
-            x.add("o", numbers(scales), true);
+            x.add("o", numbers(scales), isConstant);
     }
     out.body = x.body("fuselage.GatherMatMul",
                       "<bits=" + std::to_string(bits) + ",block_size=" + std::to_string(block) +
