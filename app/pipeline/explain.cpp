@@ -34,6 +34,23 @@ Result<void> requireName(const char* code, const char* what, const std::string& 
                    dsl::didYouMean(dsl::closest(name, known), otherwise));
 }
 
+/// Where a node that is not there by itself may be: inside a body, or written out in others.
+std::string whereInstead(const std::string& node, const std::vector<std::string>& nodes) {
+    constexpr size_t most = 6;
+    std::vector<std::string> parts;
+    for (const std::string& each : nodes)
+        if (each.starts_with(node + "/"))
+            parts.push_back(each);
+    if (!parts.empty())
+        return fmt::format("it was read as what it stands for, {} nodes: {}", parts.size(),
+                           dsl::listed(parts, most));
+    const auto inBody = std::ranges::find_if(
+        nodes, [&](const std::string& each) { return each.ends_with("/" + node); });
+    return inBody == nodes.end()
+               ? "`fuselage inspect --graph` lists the nodes that are there after folding"
+               : "a node of a body, or of what is written out, has its path in front: `" + *inBody + "`";
+}
+
 Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,
                           const ExplainOptions& options) {
     std::vector<std::string> rules, nodes;
@@ -48,15 +65,8 @@ Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,
                                  "one of: " + dsl::listed(rules, 12));
         !known)
         return known;
-    const auto inBody = std::ranges::find_if(nodes, [&](const std::string& node) {
-        return !options.node.empty() && node.ends_with("/" + options.node);
-    });
     return requireName("usage.node", "node", options.node, nodes,
-                       inBody != nodes.end() && !contains(nodes, options.node)
-                           ? "a node in a body of If, Loop or Scan has its path in front: `" +
-                                 *inBody + "`"
-                           : "`fuselage inspect --graph` lists the nodes that are there after "
-                             "folding");
+                       whereInstead(options.node, nodes));
 }
 
 /// Rules of the library that tidy what exporters leave; that nothing is left to tidy is normal.

@@ -133,8 +133,12 @@ Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Sc
     while (!call.inputs.empty() && !call.inputs.back())
         call.inputs.pop_back();
     for (size_t slot = 0; published && slot < published->inputs.size(); ++slot)
-        if (!published->isOptionalInput(slot) && (slot >= call.inputs.size() || !call.inputs[slot]))
-            return nullptr; // what is wrong is said of the node, not of its body
+        if (!published->isOptionalInput(slot) &&
+            (slot >= call.inputs.size() || !call.inputs[slot])) {
+            if (!opFromName(domain, node.op_type())) // else its row says so
+                refused = fmt::format("its input `{}` is missing", published->inputs[slot].name);
+            return nullptr;
+        }
     call.outputs = given(node.output());
     call.extents = [&](size_t input) {
         return input < inputs.size() && inputs[input].valid()
