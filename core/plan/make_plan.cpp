@@ -256,6 +256,7 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
         plan->groups = std::move(*joined);
     }
     plan->graph = graph;
+    planner::orderLate(*graph, *nodes);
     planner::makeValuesAndSteps(*plan, *nodes);
     if (auto sized = planner::checkSizes(*plan); !sized)
         return failure(sized.error());

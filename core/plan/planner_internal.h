@@ -55,6 +55,10 @@ Result<std::vector<GroupRecord>> joinProducts(std::shared_ptr<const Graph>& grap
                                               const PlanRound& options, LowerCache& cache,
                                               Progress& progress);
 
+/// Phase 1d: nodes that make more than they are the last to read run just before their first reader
+/// (order_late.cpp).
+void orderLate(const Graph& graph, std::vector<PlannedNode>& nodes);
+
 /// Nodes of the graph as one body, without fused nodes in it.
 LowerRequest requestFor(const Graph& graph, const std::vector<NodeId>& nodes,
                         const std::vector<ValueId>& outputs);

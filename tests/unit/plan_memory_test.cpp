@@ -4,6 +4,8 @@
 #include "plan_support.h"
 
 #include <map>
+#include <random>
+#include <set>
 
 using namespace fuselage;
 using namespace fuselage::test;
@@ -61,4 +63,61 @@ TEST(MemoryUses, WhatIsWrittenInPlaceIsAsNearAsItsOperand) {
     ASSERT_TRUE(plan->steps[1].inPlace);
     const auto found = distancesOf(*plan);
     EXPECT_EQ(found.at("b").written[0], found.at("b").read[0]);
+}
+
+namespace {
+
+std::string orderOf(const Plan& plan) {
+    std::string out;
+    for (const Step& step : plan.steps)
+        out += plan.values[step.outputs[0]].name + " ";
+    return out;
+}
+
+} // namespace
+
+TEST(OrderLate, WhatMakesMoreThanItReadsWaitsForItsReader) {
+    // Depth first, both tables come before the first product.
+    const char* text =
+        "(float[1,64] x, float[9,64,64] t, int64[1] i, int64[1] j) => (float[1,1,64] y) {"
+        " u = Gather(t, i) v = Gather(t, j)"
+        " a = Softmax(x) b = MatMul(a, u) c = Softmax(b) y = MatMul(c, v) }";
+    const auto plan = planFor(preparedGraph(text), "cpu_generic", {});
+    EXPECT_EQ(orderOf(*plan), "a u b c v y ");
+    EXPECT_LT(plan->peakBytes, 2 * weights) << "one table at a time";
+}
+
+TEST(OrderLate, WhatReadsMoreThanItMakesStaysWhereItsOperandEnds) {
+    const auto plan =
+        planFor(preparedGraph("(float[64,64] x) => (float[64,1] y) {"
+                              " a = Softmax(x) s = ReduceMax<keepdims=1, axes=[1]>(a)"
+                              " b = Softmax<axis=0>(x) t = ReduceMax<keepdims=1, axes=[1]>(b)"
+                              " y = Sub(s, t) }"),
+                "cpu_generic", {});
+    EXPECT_EQ(orderOf(*plan), "a s b t y ");
+}
+
+TEST(OrderLate, EveryStepFollowsWhatItReads) {
+    for (uint32_t seed = 0; seed < 60; ++seed) {
+        std::mt19937 random(seed);
+        std::string text = "(float[8,8] x) => (float[8,8] y) { v0 = Softmax(x)";
+        constexpr uint32_t nodes = 16;
+        for (uint32_t i = 1; i < nodes; ++i) {
+            const auto earlier = [&] { return "v" + std::to_string(random() % i); };
+            text += " v" + std::to_string(i) + " = ";
+            text += random() % 2 == 0 ? "Softmax(" + earlier() + ")"
+                                      : "MatMul(" + earlier() + ", " + earlier() + ")";
+        }
+        text += " y = Add(" + std::string("v") + std::to_string(nodes - 1) + ", v" +
+                std::to_string(random() % nodes) + ") }";
+        SCOPED_TRACE(text);
+        const auto plan = planFor(preparedGraph(text.c_str()), "cpu_generic", {});
+        std::set<uint32_t> made(plan->inputs.begin(), plan->inputs.end());
+        for (const Step& step : plan->steps) {
+            for (uint32_t input : step.inputs)
+                ASSERT_TRUE(made.contains(input) ||
+                            plan->values[input].residence == Residence::Constant);
+            made.insert(step.outputs.begin(), step.outputs.end());
+        }
+    }
 }
