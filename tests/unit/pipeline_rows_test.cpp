@@ -89,10 +89,17 @@ struct Fused {
     std::string differs;    ///< outputs and sides that disagree with the reference
 };
 
+bool isElementwise(const KernelProgram& program) {
+    const auto* group = std::get_if<Group>(&program.code);
+    return group ? std::all_of(group->members.begin(), group->members.end(), isElementwise)
+                 : std::holds_alternative<Pointwise>(program.code);
+}
+
 size_t inputCastsIn(const Plan& plan) {
     size_t out = 0;
     for (const Step& step : plan.steps) {
         if (plan.graph->node(step.node).op != Op::Cast ||
+            !isElementwise(step.program) || // a cast beside something else
             plan.values[step.inputs[0]].residence != Residence::Input)
             continue;
         for (const Step& reader : plan.steps)
