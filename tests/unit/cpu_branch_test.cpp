@@ -6,7 +6,10 @@
 #include "core/onnx/model_file.h"
 #include "tests/unit/passes_support.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <random>
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
@@ -168,4 +171,45 @@ TEST(BodyStep, AStepCountsEachIterationThatIsKnown) {
     EXPECT_EQ(step.bodies[0].times, 3);
     EXPECT_EQ(compiled.plan().totalLaunches(), 3 * step.bodies[0].plan->totalLaunches());
     EXPECT_EQ(step.traffic.logical(), 3 * step.bodies[0].plan->totalTraffic().logical());
+}
+
+TEST(BodyStep, ScansOfAnyAxisAndDirectionAreTheReference) {
+    for (uint32_t seed = 0; seed < 40; ++seed) {
+        std::mt19937 random(seed);
+        const auto below = [&](uint32_t n) { return static_cast<int64_t>(random() % n); };
+        const int64_t length = below(4), axis = below(3), outAxis = below(3);
+        const int64_t rank = 3;
+        Extents scanned{2, 3};
+        scanned.insert(scanned.begin() + axis, length);
+        const std::string text = fmt::format(
+            "g (float[2,3] s0, float{} x, float[2,3] k) => (s, all) {{\n"
+            "   s, all = Scan <num_scan_inputs = 1, scan_input_axes = [{}],"
+            " scan_input_directions = [{}], scan_output_axes = [{}], scan_output_directions = [{}],"
+            " body = b (float[2,3] v, float[2,3] e) => (float[2,3] next, float[2,3] made) {{\n"
+            "      next = Add(v, e)\n made = Mul(v, k)\n   }}> (s0, x)\n}}",
+            fuselage::text(scanned), axis - (below(2) == 0 ? rank : 0), below(2), outAxis,
+            below(2));
+        SCOPED_TRACE(text);
+        const auto valuesOf = [&](const Extents& extents) {
+            Tensor out(DType::Float32, extents);
+            for (float& value : out.as<float>())
+                value = static_cast<float>(below(17)) - 8;
+            return out;
+        };
+        const std::vector<Tensor> inputs{valuesOf({2, 3}), valuesOf(scanned), valuesOf({2, 3})};
+        std::vector<std::vector<Tensor>> made;
+        for (const BackendKind backend : {BackendKind::Reference, BackendKind::Cpu}) {
+            auto graph = model_io::loadText(text);
+            ASSERT_TRUE(graph) << graph.error().text();
+            CompileOptions options;
+            options.backend = backend;
+            auto compiled = CompiledGraph::compile(std::move(*graph), options);
+            ASSERT_TRUE(compiled) << compiled.error().text();
+            auto out = compiled->run(inputs);
+            ASSERT_TRUE(out) << out.error().text();
+            made.push_back(std::move(*out));
+        }
+        for (size_t i = 0; i < made[0].size(); ++i)
+            EXPECT_TRUE(identical(made[0][i], made[1][i])) << "output " << i;
+    }
 }
