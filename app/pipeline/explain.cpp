@@ -34,21 +34,25 @@ Result<void> requireName(const char* code, const char* what, const std::string& 
                    dsl::didYouMean(dsl::closest(name, known), otherwise));
 }
 
-/// Where a node that is not there by itself may be: inside a body, or written out in others.
+/// Where a node that is not there by itself may be: inside a body, or the nodes that it was read
+/// as, or that are named below it.
 std::string whereInstead(const std::string& node, const std::vector<std::string>& nodes) {
+    if (node.empty())
+        return {};
     constexpr size_t most = 6;
     std::vector<std::string> parts;
     for (const std::string& each : nodes)
         if (each.starts_with(node + "/"))
             parts.push_back(each);
     if (!parts.empty())
-        return fmt::format("it was read as what it stands for, {} nodes: {}", parts.size(),
-                           dsl::listed(parts, most));
+        return fmt::format("{} {} stand below that name: {}", parts.size(),
+                           parts.size() == 1 ? "node" : "nodes", dsl::listed(parts, most));
     const auto inBody = std::ranges::find_if(
         nodes, [&](const std::string& each) { return each.ends_with("/" + node); });
     return inBody == nodes.end()
                ? "`fuselage inspect --graph` lists the nodes that are there after folding"
-               : "a node of a body, or of what is written out, has its path in front: `" + *inBody + "`";
+               : "a node of a body, or of what is written out, has its path in front: `" + *inBody +
+                     "`";
 }
 
 Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,

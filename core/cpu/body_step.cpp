@@ -233,7 +233,10 @@ Result<std::vector<Tensor>> BodyStep::runBody(std::vector<Tensor> inputs, Thread
         return cancelledFailure("run");
     if (auto outputs = runPlanned(*body, inputs, progress)) {
         ++m_plannedRuns;
-        return std::move(*outputs);
+        const auto isPlainTensor = [](const Tensor& each) { return isPlain(each.type()); };
+        return !*outputs || std::all_of((*outputs)->begin(), (*outputs)->end(), isPlainTensor)
+                   ? std::move(*outputs)
+                   : noTensors();
     }
     ++m_otherRuns;
     std::vector<ReferenceValue> wide;
@@ -245,13 +248,17 @@ Result<std::vector<Tensor>> BodyStep::runBody(std::vector<Tensor> inputs, Thread
         return failure(results.error());
     std::vector<Tensor> out;
     for (const ReferenceValue& result : *results) {
-        if (result.kind != TypeKind::Tensor || sizeOf(result.dtype) == 0) {
-            m_isOfTensors = false;
-            return failure("reference.type", "an iteration makes what is no tensor", m_node.name);
-        }
+        if (result.kind != TypeKind::Tensor || sizeOf(result.dtype) == 0)
+            return noTensors();
         out.push_back(result.toTensor());
     }
     return out;
+}
+
+/// From now on the reference functions iterate.
+Failure BodyStep::noTensors() {
+    m_isOfTensors = false;
+    return failure("reference.type", "an iteration makes what is no tensor", m_node.name);
 }
 
 Failure BodyStep::otherInputs(const std::string& attribute) const {

@@ -65,6 +65,7 @@ private:
     Result<std::vector<ReferenceValue>> interpretBody(const std::string& attribute,
                                                       std::vector<ReferenceValue> inputs,
                                                       ThreadPool& threads, Progress& progress);
+    Failure noTensors();
     Failure otherInputs(const std::string& attribute) const;
     std::optional<Result<void>> runBranch(ValueStore& values, Progress& progress);
     bool mayBeOfTensors() const;

@@ -44,8 +44,9 @@ std::optional<KernelProgram> programOfNothing(const Graph& body) {
     out.inputs = typesOf(body, body.inputs());
     out.outputs = typesOf(body, body.outputs());
     const auto isEmpty = [](const OperandType& type) { return elementCount(type.extents) == 0; };
-    return std::all_of(out.outputs.begin(), out.outputs.end(), isEmpty) ? std::optional(out)
-                                                                        : std::nullopt;
+    const bool isOfNothing =
+        !out.outputs.empty() && std::all_of(out.outputs.begin(), out.outputs.end(), isEmpty);
+    return isOfNothing ? std::optional(std::move(out)) : std::nullopt;
 }
 
 OperandLayout rowMajorLayout(const OperandType& type, TensorPtr constant) {
@@ -75,7 +76,9 @@ bool DynamicStep::prepare(const std::vector<ReferenceValue>& inputs, Threads& th
     if (!body)
         return false;
     if (auto empty = programOfNothing(*body)) {
-        auto kernel = prepareKernel(*empty, contextOf(*empty, threads, allowed));
+        KernelResult kernel = prepareKernel(*empty, contextOf(*empty, threads, allowed));
+        if (!kernel)
+            return false;
         m_program = std::move(*empty);
         m_kernel = std::move(*kernel);
         return true;

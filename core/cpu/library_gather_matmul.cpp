@@ -252,15 +252,18 @@ private:
 } // namespace
 
 KernelResult prepareGatherMatMul(const LibraryCall& call) {
-    std::vector<Extents> extents;
+    std::vector<std::optional<Extents>> extents;
     for (size_t i = 0; i < call.node().inputs.size(); ++i)
-        extents.push_back(call.input(i).layout.extents);
+        extents.push_back(call.input(i) ? std::optional(call.input(i).layout.extents)
+                                        : std::nullopt);
     const auto sizes = GatherMatMul::of(call.node(), extents);
     if (!sizes)
         return failure(sizes.error());
     const DType type = operand(call, GatherMatMulInput::X).layout.dtype;
     const DType stored = operand(call, GatherMatMulInput::W).layout.dtype;
-    if (!isRowType(type) || stored != (sizes->bits == 0 ? type : DType::UInt8))
+    const DType index = operand(call, GatherMatMulInput::Index).layout.dtype;
+    if (!isRowType(type) || stored != (sizes->bits == 0 ? type : DType::UInt8) ||
+        (index != DType::Int32 && index != DType::Int64))
         return failure("cpu.support", "operands are of other types");
     for (GatherMatMulInput which : {GatherMatMulInput::Scales, GatherMatMulInput::Origins})
         if (operand(call, which) && !isRowType(operand(call, which).layout.dtype))

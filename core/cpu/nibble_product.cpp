@@ -196,7 +196,8 @@ void NibbleProduct::run(const Call& call, std::byte* scratch, Threads& threads) 
         staged.digits = nullptr;
     const int64_t groups = (m_panels + panelsAtOnce - 1) / panelsAtOnce;
     const int64_t weights = panelsAtOnce * columns * m_k * call.rows;
-    const auto grain = static_cast<size_t>(std::max<int64_t>(grainWeights / weights, 1));
+    const auto grain =
+        static_cast<size_t>(std::max<int64_t>(grainWeights / std::max<int64_t>(weights, 1), 1));
     threads.forRange(
         static_cast<size_t>(groups), grain, [&](size_t worker, size_t begin, size_t end) {
             auto* tile = reinterpret_cast<float*>(threads.scratch(worker).reserve(

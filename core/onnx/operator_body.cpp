@@ -18,19 +18,6 @@ namespace fuselage::model_io {
 
 namespace {
 
-/// What a default stands for.
-CallAttribute fromText(const std::string& text) {
-    if (text.empty())
-        return {};
-    if (text.starts_with('"'))
-        return text.substr(1, text.size() - 2);
-    if (text.find_first_of(".e") != std::string::npos)
-        return std::stod(text);
-    int64_t number = 0;
-    std::from_chars(text.data(), text.data() + text.size(), number);
-    return number;
-}
-
 class Writer {
 public:
     Writer(const OperatorBody& body, const Call& call) : m_body(body), m_call(call) {}
@@ -295,6 +282,8 @@ private:
             return extent(name == "rank");
         if (name == "given")
             return isGiven();
+        if (name == "known")
+            return takeExtent(false).extent ? 1 : 0;
         if (name == "channel_block")
             return m_call.channelBlock;
         const CallAttribute value = attribute(name);
@@ -312,8 +301,20 @@ private:
         return input < m_call.inputs.size() && m_call.inputs[input] ? 1 : 0;
     }
 
+    struct Extent {
+        std::string of;
+        std::optional<int64_t> extent; ///< none: it is not known
+    };
+
     /// "rank(X)" or "size(X, axis)", behind the word.
     int64_t extent(bool rank) {
+        const Extent found = takeExtent(rank);
+        if (!found.extent)
+            refuse(fmt::format("the {} of `{}` is not known", rank ? "rank" : "shape", found.of));
+        return found.extent.value_or(1);
+    }
+
+    Extent takeExtent(bool rank) {
         takeWord("(");
         const std::string name = takeName();
         int64_t axis = 0;
@@ -325,11 +326,10 @@ private:
         const auto count = found ? static_cast<int64_t>(found->size()) : 0;
         axis += axis < 0 ? count : 0;
         if (found && rank)
-            return count;
+            return {name, count};
         if (found && axis >= 0 && axis < count && (*found)[static_cast<size_t>(axis)] >= 0)
-            return (*found)[static_cast<size_t>(axis)];
-        refuse(fmt::format("the {} of `{}` is not known", rank ? "rank" : "shape", name));
-        return 1;
+            return {name, (*found)[static_cast<size_t>(axis)]};
+        return {name, std::nullopt};
     }
 
     void skipSpace() {

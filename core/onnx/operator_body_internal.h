@@ -70,6 +70,9 @@ std::vector<std::string> identifiers(const std::string& text);
 /// Where the operands begin: behind the operator's name and its attributes.
 size_t operandsOf(const std::string& text, size_t equals);
 
+/// What the default of an attribute stands for.
+CallAttribute fromText(const std::string& text);
+
 WrittenBody writeBody(const OperatorBody& body, const Call& call);
 
 } // namespace fuselage::model_io

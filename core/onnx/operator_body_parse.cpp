@@ -158,4 +158,16 @@ std::vector<std::string> identifiers(const std::string& text) {
     return out;
 }
 
+CallAttribute fromText(const std::string& text) {
+    if (text.empty())
+        return {};
+    if (text.starts_with('"'))
+        return text.substr(1, text.size() - 2);
+    if (text.find_first_of(".e") != std::string::npos)
+        return std::stod(text);
+    int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+}
+
 } // namespace fuselage::model_io

@@ -189,9 +189,13 @@ Result<void> Reader::readBody(::onnx::NodeProto& node, ::onnx::FunctionProto& bo
                               std::string& refused) {
     Graph& graph = *scope.graph;
     const size_t before = graph.nodeBound();
+    const bool isOfFile = m_bodiesAround == 0;
+    ++m_bodiesAround;
     Result<void> read =
         isNamed(node) ? readWhole(node, body, scope) : inlineCall(node, body, scope);
-    if (read && m_options.writtenOut && !isNamed(node) && node.domain() == "com.microsoft")
+    --m_bodiesAround;
+    if (read && isOfFile && m_options.writtenOut && !isNamed(node) &&
+        node.domain() == "com.microsoft")
         ++(*m_options.writtenOut)[node.domain() + "." + node.op_type()];
     if (read || read.error().code != bodyRefused)
         return read;

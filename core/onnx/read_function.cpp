@@ -267,7 +267,8 @@ std::optional<Op> Reader::ownOperatorOf(const NodeProto& call, const FunctionPro
                                         Scope& scope) {
     const std::string name = call.op_type().substr(0, call.op_type().find('_'));
     const auto op = opFromName(fusedDomain, name);
-    if (!op || function.domain() != fusedDomain || !isPlainCall(call, function))
+    if (!op || function.domain() != fusedDomain || !isPlainCall(call, function) ||
+        call.input_size() < rowOf(*op).minInputs || call.input_size() > rowOf(*op).maxInputs)
         return std::nullopt;
     Graph graph;
     NodeSpec spec{*op, name, {}, {"y"}};
@@ -277,17 +278,16 @@ std::optional<Op> Reader::ownOperatorOf(const NodeProto& call, const FunctionPro
             return std::nullopt;
         spec.inputs.push_back(graph.addInput(input, typeOf(*scope.graph, *id)));
     }
-    if (spec.inputs.size() < static_cast<size_t>(rowOf(*op).minInputs))
-        return std::nullopt;
     for (const auto& attribute : call.attribute())
         if (attribute.has_i())
             spec.attributes.set(attribute.name(), static_cast<int64_t>(attribute.i()));
     const Node& node = graph.node(graph.addNode(std::move(spec)));
     const auto text = [](const FunctionProto& of) {
-        std::string out;
-        for (const NodeProto& each : of.node())
-            out += each.SerializeAsString();
-        return out;
+        FunctionProto meaning;
+        *meaning.mutable_input() = of.input();
+        *meaning.mutable_output() = of.output();
+        *meaning.mutable_node() = of.node();
+        return meaning.SerializeAsString();
     };
     const int64_t opset = m_functionOpsets[&function][""];
     for (const bool few : {false, true})

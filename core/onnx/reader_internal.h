@@ -181,6 +181,7 @@ private:
     Progress& m_progress;
     NodeOrder m_order;
     OpsetVersions m_opsets;
+    size_t m_bodiesAround = 0; ///< operators' bodies that are being read, one inside the other
     std::map<FunctionKey, ::onnx::FunctionProto*> m_functions;
     std::map<const ::onnx::FunctionProto*, OpsetVersions> m_functionOpsets;
     std::unordered_map<const Graph*, ReadingTypes> m_types; ///< for bodies

@@ -99,7 +99,7 @@ private:
 
 /// Overloads of functions came with this version of the format.
 constexpr int64_t overloadIrVersion = 10;
-constexpr const char* fusedDomain = "fuselage"; ///< of functions that are no operator's
+constexpr const char* fusedDomain = "fuselage"; ///< of functions that are no operator's but ours
 
 /// The domain of a fused node's function: of the operator that it stands for, else "fuselage".
 std::string functionDomain(const Node& node);

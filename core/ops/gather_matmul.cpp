@@ -24,21 +24,39 @@ constexpr size_t ofX = slot(GatherMatMulInput::X), ofW = slot(GatherMatMulInput:
                  ofScales = slot(GatherMatMulInput::Scales),
                  ofOrigins = slot(GatherMatMulInput::Origins);
 
+/// Whatever the sizes are; none: the operands may go together.
+std::optional<std::string> misfitOf(const InferContext& context) {
+    const DType x = dtypeOf(context, ofX), w = dtypeOf(context, ofW),
+                index = dtypeOf(context, ofIndex);
+    const bool stored = context.node().attributes.integer("bits") != 0;
+    if (stored != context.has(ofScales) || (!stored && context.has(ofOrigins)))
+        return "scales and origins are of elements of few bits, which have them";
+    if (index != DType::Undefined && index != DType::Int32 && index != DType::Int64)
+        return fmt::format("indices are {}", nameOf(index));
+    if (x != DType::Undefined && w != DType::Undefined && w != (stored ? DType::UInt8 : x))
+        return fmt::format("rows are {}, matrices {}", nameOf(x), nameOf(w));
+    return std::nullopt;
+}
+
 void inferGatherMatMul(InferContext& context) {
-    std::vector<Extents> known;
+    if (const auto misfit = misfitOf(context))
+        return context.fail("GatherMatMul: " + *misfit);
+    std::vector<std::optional<Extents>> known;
+    bool isKnown = true;
     for (size_t i = 0; i < context.inputCount(); ++i) {
-        const auto extents = context.has(i) ? context.input(i).extents() : Extents{};
-        if (!extents)
-            break;
-        known.push_back(*extents);
+        known.push_back(context.has(i) ? context.input(i).extents() : std::nullopt);
+        isKnown = isKnown && (!context.has(i) || known.back());
     }
-    if (known.size() == context.inputCount())
+    if (isKnown)
         if (auto sizes = GatherMatMul::of(context.node(), known); !sizes)
             return context.fail(sizes.error().message);
     const Shape *w = shapeOf(context, ofW), *index = shapeOf(context, ofIndex);
-    if (!w || w->size() != 3 || !index || index->size() != 2)
-        return setTensor(context, 0, dtypeOf(context, ofX), std::nullopt);
-    setTensor(context, 0, dtypeOf(context, ofX), Shape{(*index)[0], (*index)[1], (*w)[1]});
+    Shape y(3);
+    if (index && index->size() == 2)
+        std::copy(index->begin(), index->end(), y.begin());
+    if (w && w->size() == 3)
+        y[2] = (*w)[1];
+    setTensor(context, 0, dtypeOf(context, ofX), std::move(y));
 }
 
 /// The operands of a call, whose sizes are checked.
@@ -95,15 +113,20 @@ private:
 };
 
 Results runGatherMatMul(const Node& node, ReferenceInputs inputs, ReferenceContext& context) {
-    std::vector<Extents> extents;
+    std::vector<std::optional<Extents>> extents;
     for (const ReferenceValue* input : inputs)
-        extents.push_back(input ? input->extents : Extents{});
+        extents.push_back(input ? std::optional(input->extents) : std::nullopt);
     const auto sizes = GatherMatMul::of(node, extents);
     if (!sizes)
         return failure(sizes.error());
     const ReferenceValue &x = *inputs[ofX], &w = *inputs[ofW], &index = *inputs[ofIndex];
-    if (!isFloat(x.dtype) || w.dtype != (sizes->bits == 0 ? x.dtype : DType::UInt8))
-        return badInput(node, fmt::format("X is {}, W is {}", nameOf(x.dtype), nameOf(w.dtype)));
+    const ReferenceValue *scales = inputAt(inputs, ofScales), *origins = inputAt(inputs, ofOrigins);
+    if (!isFloat(x.dtype) || w.dtype != (sizes->bits == 0 ? x.dtype : DType::UInt8) ||
+        (index.dtype != DType::Int32 && index.dtype != DType::Int64) ||
+        (scales && !isFloat(scales->dtype)) || (origins && !isFloat(origins->dtype)))
+        return badInput(node,
+                        fmt::format("rows are {}, matrices {}, indices {}, or scales no floats",
+                                    nameOf(x.dtype), nameOf(w.dtype), nameOf(index.dtype)));
     auto y = allocateResult(node, x.dtype, {sizes->tokens, sizes->chosen, sizes->n});
     if (!y)
         return failure(y.error());
@@ -131,13 +154,14 @@ bool hasCount(const Extents& extents, const Extents& wanted) {
 
 } // namespace
 
-Result<GatherMatMul> GatherMatMul::of(const Node& node, std::span<const Extents> inputs) {
+Result<GatherMatMul> GatherMatMul::of(const Node& node, Operands inputs) {
     GatherMatMul out;
     out.bits = node.attributes.integer("bits");
     const int64_t blockSize = node.attributes.integer("block_size");
-    if (inputs.size() < 3)
+    const auto isGiven = [&](size_t input) { return input < inputs.size() && inputs[input]; };
+    if (!isGiven(ofX) || !isGiven(ofW) || !isGiven(ofIndex))
         return badInput(node, "it takes rows, matrices and indices");
-    const Extents &x = inputs[ofX], &w = inputs[ofW], &index = inputs[ofIndex];
+    const Extents &x = *inputs[ofX], &w = *inputs[ofW], &index = *inputs[ofIndex];
     const auto refuse = [&](const char* what) {
         const std::string stored =
             out.bits == 0 ? "" : fmt::format(" of {} bits in blocks of {}", out.bits, blockSize);
@@ -154,22 +178,22 @@ Result<GatherMatMul> GatherMatMul::of(const Node& node, std::span<const Extents>
     out.matrices = w[0];
     out.n = w[1];
     out.k = x.back();
+    constexpr int64_t longest = int64_t{1} << 40;
+    if (out.k > longest || !elementCount(index))
+        return refuse("it is too large");
     if (x[0] != out.tokens || (out.ownRows && x[1] != out.chosen) ||
         w[2] != (out.bits == 0 ? out.k : out.rowBytes()))
         return refuse("the sizes do not go together");
-    const auto isGiven = [&](size_t input) {
-        return input < inputs.size() && !inputs[input].empty();
-    };
     if (blockSize < 0 ||
         (out.bits == 0 && (blockSize != 0 || isGiven(ofScales) || isGiven(ofOrigins))))
         return refuse("blocks and scales are of elements of few bits");
     if (out.bits == 0)
         return out;
     out.block = blockSize == 0 ? std::max<int64_t>(out.k, 1) : blockSize;
-    out.blocks = blockSize == 0 ? 1 : (out.k + blockSize - 1) / blockSize;
+    out.blocks = blockSize == 0 ? 1 : out.k == 0 ? 0 : (out.k - 1) / blockSize + 1;
     const Extents wanted = {out.matrices, out.n, out.blocks};
-    if (!isGiven(ofScales) || !hasCount(inputs[ofScales], wanted) ||
-        (isGiven(ofOrigins) && !hasCount(inputs[ofOrigins], wanted)))
+    if (!isGiven(ofScales) || !hasCount(*inputs[ofScales], wanted) ||
+        (isGiven(ofOrigins) && !hasCount(*inputs[ofOrigins], wanted)))
         return refuse("there is not one scale, and one zero point if any, for each block");
     return out;
 }

@@ -14,6 +14,7 @@
 #include "core/ops/op_table.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace fuselage {
@@ -34,9 +35,11 @@ struct GatherMatMul {
     int64_t block = 0;    ///< elements of one; the last one may end behind K
     bool ownRows = false; ///< X is [t, j, k]
 
-    /// Of operands with these extents, scales and origins empty where there are none. An error
-    /// where they do not go together.
-    static Result<GatherMatMul> of(const Node& node, std::span<const Extents> inputs);
+    using Operands = std::span<const std::optional<Extents>>;
+
+    /// Of operands with these extents; none for those that are left out. An error where they do not
+    /// go together.
+    static Result<GatherMatMul> of(const Node& node, Operands inputs);
 
     int64_t rows() const { return tokens * chosen; }
 

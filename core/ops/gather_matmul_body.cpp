@@ -2,6 +2,8 @@
 // GatherMatMul in ONNX's operators. Sizes that are not known are asked for when running.
 #include "core/ops/gather_matmul.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,8 +24,12 @@ public:
         : m_graph(graph), m_node(node), m_bits(node.attributes.integer("bits")),
           m_blockSize(node.attributes.integer("block_size")) {
         static const char* const names[] = {"x", "w", "index", "scales", "origins"};
-        for (size_t i = 0; i < node.inputs.size(); ++i)
-            m_inputs.push_back(m_body.addInput(names[i], graph.value(node.inputs[i]).type));
+        for (size_t i = 0; i < std::min(node.inputs.size(), std::size(names)); ++i) {
+            const ValueId given = node.inputs[i];
+            const ValueId input =
+                m_body.addInput(names[i], given.valid() ? graph.value(given).type : Type());
+            m_inputs.push_back(given.valid() ? input : ValueId());
+        }
     }
 
     std::shared_ptr<const Graph> write(bool few) {
@@ -88,7 +94,7 @@ private:
 
     /// What is stored in few bits as numbers of X's type, [., N, K].
     ValueId unpacked(ValueId w, ValueId scales, ValueId origins) {
-        if (m_bits == 0)
+        if (m_bits == 0 || !scales.valid())
             return w;
         const DType type = typeOf(GatherMatMulInput::X).dtype;
         const ValueId x = input(GatherMatMulInput::X);

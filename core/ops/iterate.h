@@ -66,7 +66,7 @@ public:
     Several loop(std::span<const Value* const> inputs) const {
         const Value* limit = inputs.empty() ? nullptr : inputs[0];
         const Value* condition = inputs.size() < 2 ? nullptr : inputs[1];
-        if ((limit && count(*limit) != 1) || (condition && count(*condition) != 1))
+        if ((limit && !isScalar(*limit)) || (condition && !isScalar(*condition)))
             return badInput(m_node, "trip count and condition must be scalars");
         auto carried = given(inputs, 2);
         if (!carried)
@@ -86,7 +86,7 @@ public:
             auto results = m_body(std::move(arguments));
             if (!results)
                 return results;
-            if (results->size() < 1 + carried->size() + scans || count((*results)[0]) != 1)
+            if (results->size() < 1 + carried->size() + scans || !isScalar((*results)[0]))
                 return badInput(m_node, "the body has too few outputs or no scalar condition");
             goOn = Values::intAt((*results)[0], 0) != 0;
             for (size_t i = 0; i < carried->size(); ++i)
@@ -127,6 +127,10 @@ private:
     static int64_t count(const Value& value) {
         const Extents& extents = Values::extents(value);
         return countOf(extents, 0, extents.size());
+    }
+
+    static bool isScalar(const Value& value) {
+        return Values::isTensor(value) && count(value) == 1;
     }
 
     Several given(std::span<const Value* const> inputs, size_t first) const {

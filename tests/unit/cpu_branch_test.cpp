@@ -213,3 +213,22 @@ TEST(BodyStep, ScansOfAnyAxisAndDirectionAreTheReference) {
             EXPECT_TRUE(identical(made[0][i], made[1][i])) << "output " << i;
     }
 }
+
+TEST(BodyStep, ASequenceIsNoTripCountAndNoCondition) {
+    for (const char* head : {"n = SequenceEmpty()\n go = Constant<value = bool {1}>()",
+                             "n = Constant<value = int64 {3}>()\n go = SequenceEmpty()"})
+        for (const BackendKind backend : {BackendKind::Reference, BackendKind::Cpu}) {
+            const std::string text =
+                std::string("g (float[2] x) => (y) { ") + head +
+                " y = Loop (n, go, x) < body = b (int64 i, bool c, float[2] v) => (bool next, "
+                "float[2] w) { next = Identity(c) w = Neg(v) }> }";
+            auto graph = model_io::loadText(text);
+            if (!graph)
+                continue; // refused before
+            CompileOptions options;
+            options.backend = backend;
+            auto compiled = CompiledGraph::compile(std::move(*graph), options);
+            if (compiled)
+                EXPECT_FALSE(compiled->run({Tensor(DType::Float32, {2})})) << text;
+        }
+}

@@ -5,6 +5,7 @@
 #include "core/graph/verify.h"
 #include "core/onnx/model_file.h"
 #include "core/ops/gather_matmul.h"
+#include "core/passes/passes.h"
 #include "core/passes/write_out.h"
 #include "cpu_integer_support.h"
 
@@ -137,6 +138,57 @@ TEST(GatherMatMul, LoopsAreTheReference) {
                 ASSERT_FALSE(run.outputs.empty());
                 expectNearLargest(run.outputs[0], judge.wanted, drawn.tolerance);
             }
+    }
+}
+
+TEST(GatherMatMul, SumsOfNothingAreZero) {
+    for (const auto& [bits, w] : {std::pair(0, "float[3,20,0]"), {4, "uint8[3,20,0]"}}) {
+        const std::string scales = bits == 0 ? "" : ", float[3,20] s";
+        const std::string text =
+            std::string("(float[2,0] x, ") + w + " w, int64[2,1] i" + scales +
+            ") => (float[2,1,20] y) { y = fuselage.GatherMatMul<bits=" + std::to_string(bits) +
+            ">(x, w, i" + (bits == 0 ? "" : ", s") + ") }";
+        SCOPED_TRACE(text);
+        const DType stored = bits == 0 ? DType::Float32 : DType::UInt8;
+        std::map<std::string, Tensor> constants{{"w", Tensor(stored, {3, 20, 0})}};
+        if (bits != 0)
+            constants.emplace("s", weights({3, 20}));
+        const LowerRequest request = bodyFrom(text, constants);
+        std::vector<ReferenceValue> inputs{ReferenceValue::tensor(DType::Float32, {2, 0}),
+                                           ReferenceValue::from(constants.at("w")),
+                                           ReferenceValue::tensor(DType::Int64, {2, 1})};
+        if (bits != 0)
+            inputs.push_back(ReferenceValue::from(constants.at("s")));
+        CpuRun run = runOnCpu(programOf(request), inputs, request.constants,
+                              testing_cpu::Order::RowMajor, 1, prepareKernel, vectorTable(0));
+        ASSERT_FALSE(run.outputs.empty());
+        EXPECT_EQ(run.outputs[0].floats, std::vector<double>(40, 0));
+    }
+}
+
+TEST(GatherMatMul, OperandsOfOtherTypesAndShapesAreContradictions) {
+    for (const char* text :
+         {"g (float[2,8] x, float[3,4,8] w, uint8[2,1] i) => (y) { y = fuselage.GatherMatMul(x, w, "
+          "i) }",
+          "g (float[2,8] x, float16[3,4,8] w, int64[2,1] i) => (y) { y = fuselage.GatherMatMul(x, "
+          "w, i) }",
+          "g (float[2,8] x, uint8[3,4,4] w, int64[2,1] i) => (y) { y = "
+          "fuselage.GatherMatMul<bits=4>(x, w, i) }",
+          "g (float[2,8] x, uint8[3,4,4] w, int64[2,1] i, float[3,4] s, float o) => (y) "
+          "{ y = fuselage.GatherMatMul<bits=4>(x, w, i, s, o) }",
+          "g (float[2,K] x, uint8[3,4,4] w, int64[2,1] i, float[3,4] o) => (y) "
+          "{ y = fuselage.GatherMatMul<bits=4>(x, w, i, , o) }",
+          "g (float[2,8] x, float[3,4,8] w, int64[2,1] i, float s) => (y) "
+          "{ y = fuselage.GatherMatMul(x, w, i, s) }"}) {
+        auto graph = model_io::loadText(text);
+        ASSERT_TRUE(graph) << graph.error().text();
+        const auto problems = inferShapes(*graph);
+        EXPECT_TRUE(std::any_of(problems.begin(), problems.end(), [](const InferProblem& each) {
+            return !each.warning();
+        })) << text;
+        const Node& node = onlyNode(*graph);
+        for (const bool few : {false, true})
+            EXPECT_TRUE(gatherMatMulBody(*graph, node, few)) << "what is wrong may be written";
     }
 }
 

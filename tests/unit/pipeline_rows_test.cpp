@@ -9,6 +9,7 @@
 #include "app/pipeline/verify.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "tests/unit/input_casts.h"
 #include "tests/unit/passes_support.h"
 
 #include <fmt/format.h>
@@ -89,30 +90,6 @@ struct Fused {
     std::string differs;    ///< outputs and sides that disagree with the reference
 };
 
-bool isElementwise(const KernelProgram& program) {
-    const auto* group = std::get_if<Group>(&program.code);
-    return group ? std::all_of(group->members.begin(), group->members.end(), isElementwise)
-                 : std::holds_alternative<Pointwise>(program.code);
-}
-
-size_t inputCastsIn(const Plan& plan) {
-    size_t out = 0;
-    for (const Step& step : plan.steps) {
-        if (plan.graph->node(step.node).op != Op::Cast ||
-            !isElementwise(step.program) || // a cast beside something else
-            plan.values[step.inputs[0]].residence != Residence::Input)
-            continue;
-        for (const Step& reader : plan.steps)
-            if (const auto* product = std::get_if<Contraction>(&reader.program.code);
-                product && (reader.inputs[product->a.operand] == step.outputs[0] ||
-                            reader.inputs[product->b.operand] == step.outputs[0])) {
-                ++out;
-                break;
-            }
-    }
-    return out;
-}
-
 Fused fusedOf(const Graph& graph, Precision precision = Precision::Fp32) {
     Fused out;
     Progress progress;
@@ -139,7 +116,7 @@ Fused fusedOf(const Graph& graph, Precision precision = Precision::Fp32) {
         for (const Step& step : planned->plan->steps)
             if (const auto* code = std::get_if<Contraction>(&step.program.code))
                 out.integerSums += code->accumulate == DType::Int32 ? 1 : 0;
-        out.inputCasts = inputCastsIn(*planned->plan);
+        out.inputCasts = test::inputCastsIn(*planned->plan);
     }
     const DType storage = storageOf(precision);
     const double limit = app::storageTolerance(storage, app::roundingDepth(fused->graph, storage));
