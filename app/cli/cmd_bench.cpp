@@ -130,7 +130,8 @@ int run(Options& options) {
         printOut(app::renderText(result->report));
     if (!result->dumped.empty() && !onOutput)
         printOut(result->dumped + "\n");
-    if (result->unusable && !result->compiled)
+    const bool asksToRun = options.bench.measure || options.bench.verify || options.bench.counters;
+    if (result->unusable && !result->compiled && asksToRun)
         return reportError(*result->unusable);
     auto broken = brokenConditions(options.failOn, result->report);
     if (!broken)

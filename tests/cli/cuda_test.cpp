@@ -54,6 +54,22 @@ TEST_F(CliCuda, WithoutADriverItSaysSoAndPredicts) {
     EXPECT_TRUE(has(ran, "not measured")) << ran.output;
 }
 
+TEST_F(CliCuda, WhoAsksForPredictionsAloneNeedsNoDriver) {
+    tanhModel();
+    const std::vector<std::string> predicts = {"bench",        "m.onnx",      "--backend", "cuda",
+                                               "--no-measure", "--no-verify", "--fail-on"};
+    const auto with = [&](const char* condition) {
+        std::vector<std::string> out = predicts;
+        out.emplace_back(condition);
+        return out;
+    };
+    ProcessResult ran = run(with("predicted_us > 1000000"));
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    EXPECT_TRUE(has(ran, "not usable: ")) << ran.output;
+    EXPECT_TRUE(has(ran, "time, predicted")) << ran.output;
+    EXPECT_NE(run(with("predicted_us > 0")).exitCode, ExitOk) << "gates read what is predicted";
+}
+
 TEST_F(CliCuda, RunningWithoutADeviceIsAnErrorOfTheDevice) {
     zoo("unet");
     useStandIns();
