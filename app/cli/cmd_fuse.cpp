@@ -8,6 +8,7 @@
 #include "app/pipeline/target.h"
 #include "app/report/format.h"
 #include "core/graph/bodies.h"
+#include "core/onnx/file_opset.h"
 #include "core/onnx/model_file.h"
 #include "core/rewrite/left_out.h"
 #include "core/support/text.h"
@@ -125,6 +126,18 @@ std::string writtenOutText(const app::LoadedModel& model) {
     return out;
 }
 
+/// Where the file that was written needs a newer opset than the model has; empty: it does not.
+std::string opsetText(const Graph& from, const Graph& written) {
+    const auto imported = from.opsetImports.find("");
+    const int64_t needs = model_io::opsetFor(written);
+    if (imported == from.opsetImports.end() ||
+        needs <= std::max(imported->second, model_io::normalOpset))
+        return {};
+    return fmt::format("opset {} -> {}: operators of the written file are that new; a runtime that "
+                       "does not know them refuses it\n",
+                       imported->second, needs);
+}
+
 int run(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
     if (!options.target.empty())
@@ -159,6 +172,8 @@ int run(Options& options) {
     printOut(costlyText(rewritten->trace));
     printOut(leftOutText(library.loaded.rules, rewritten->trace, options.rewrite.fuse));
     printOut(cutOffText(rewritten->trace));
+    if (!options.output.empty())
+        printOut(opsetText(model.graph, rewritten->graph));
     if (!options.output.empty() && options.target.empty())
         printOut(writtenOutText(model));
     return ExitOk;

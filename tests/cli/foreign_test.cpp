@@ -334,6 +334,7 @@ TEST_F(CliForeign, WhatIsWrittenOutIsSaidWithTheTargetsThatKeepIt) {
     };
     EXPECT_TRUE(lineOf("com.microsoft.MoE 1;").ends_with("keeps: ort-cpu, ort-cuda")) << plain;
     EXPECT_TRUE(lineOf("com.microsoft.BiasSplitGelu 1;").ends_with("keeps: ort-cuda")) << plain;
+    EXPECT_NE(plain.find("opset 17 -> 20: "), std::string::npos) << "Gelu is that new: " << plain;
     EXPECT_EQ(said({"-o", "t.onnx", "--target", "ort-cpu"}).find("written out"), std::string::npos);
     EXPECT_EQ(said({}).find("written out"), std::string::npos) << "nothing was written";
 }
