@@ -157,7 +157,7 @@ public:
         }
         tactic = fmt::format("rows by matrix, {}{}{}",
                              sizes.bits == 0 ? "" : fmt::format("{} bits, ", sizes.bits),
-                             m_varying ? "packed in each run, " : "", call.context().table.name);
+                             m_varying ? "of a run, " : "", call.context().table.name);
     }
 
     void run(const Operands& operands, RunContext& context) override {
@@ -224,11 +224,15 @@ private:
         call.y = count == 1 ? y + rows[0] * call.yStep : out;
         for (size_t i = 0; copies > 0 && i < count; ++i)
             std::memcpy(a + i * call.aStep, rowOfX(i), call.aStep);
-        if (m_varying) {
-            m_varying->pack(
-                m_floatRows.of(static_cast<int64_t>(matrix),
-                               [&](const LibraryOperand& given) { return given.read(operands); }),
-                panels, threads);
+        const auto rowsOfRun = [&] {
+            return m_floatRows.of(static_cast<int64_t>(matrix), [&](const LibraryOperand& given) {
+                return given.read(operands);
+            });
+        };
+        if (m_varying && PanelProduct::areFew(call.rows)) {
+            m_varying->runUnpacked(rowsOfRun(), call, scratch, threads);
+        } else if (m_varying) {
+            m_varying->pack(rowsOfRun(), panels, threads);
             m_varying->run(call, scratch, threads);
         } else {
             std::visit([&](const auto& each) { each.run(call, scratch, threads); },

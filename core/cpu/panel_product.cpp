@@ -7,6 +7,18 @@ namespace fuselage::cpu {
 
 namespace {
 
+/// The sum of products of as many elements, in lanes that any build makes vectors of.
+float dot(const float* a, const float* b, size_t n) {
+    float lanes[laneGroup] = {};
+    for (size_t i = 0; i < n; i += laneGroup)
+        for (size_t lane = 0; lane < laneGroup; ++lane)
+            lanes[lane] += a[i + lane] * b[i + lane];
+    float out = 0;
+    for (float lane : lanes)
+        out += lane;
+    return out;
+}
+
 /// Products for which a second thread is worth its start.
 constexpr size_t grainProducts = 1 << 17;
 
@@ -25,16 +37,20 @@ void PanelProduct::pack(const Row& row, std::byte* to, Threads& threads) {
     auto* packed = reinterpret_cast<float*>(to);
     const size_t grain = grainProducts / std::max<size_t>(panel * m_depth, 1) + 1;
     threads.forRange(panels(), grain, [&](size_t worker, size_t begin, size_t end) {
-        auto* line = reinterpret_cast<float*>(
-            threads.scratch(worker).reserve((m_depth + laneGroup) * sizeof(float)));
+        const size_t step = m_depth + laneGroup; // lines of a power of two would share cache sets
+        auto* lines =
+            reinterpret_cast<float*>(threads.scratch(worker).reserve(panel * step * sizeof(float)));
         for (size_t p = begin; p < end; ++p) {
-            float* first = packed + p * panel * m_depth;
-            std::fill_n(first, panel * m_depth, 0.0F);
-            for (size_t c = 0; c < panel && p * panel + c < m_n; ++c) {
-                row(static_cast<int64_t>(p * panel + c), line);
-                for (size_t i = 0; i < m_k; ++i)
-                    first[i * panel + c] = line[i];
+            const size_t columns = std::min(panel, m_n - p * panel);
+            std::fill_n(lines, panel * step, 0.0F);
+            for (size_t c = 0; c < columns; ++c) {
+                row(static_cast<int64_t>(p * panel + c), lines + c * step);
+                std::fill(lines + c * step + m_k, lines + (c + 1) * step, 0.0F);
             }
+            float* first = packed + p * panel * m_depth;
+            for (size_t i = 0; i < m_depth; ++i)
+                for (size_t c = 0; c < panel; ++c)
+                    first[i * panel + c] = lines[c * step + i];
         }
     });
     m_packed = packed;
@@ -101,6 +117,39 @@ void PanelProduct::run(const RowCall& call, std::byte* scratch, Threads& threads
         for (size_t group = begin; group < end; ++group) {
             const size_t panel = group * panelsTogether;
             multiply(call, a, panel, std::min(panelsTogether, panels() - panel), tile);
+        }
+    });
+}
+
+void PanelProduct::runUnpacked(const Row& row, const RowCall& call, std::byte* scratch,
+                               Threads& threads) const {
+    auto* a = reinterpret_cast<float*>(scratch);
+    const auto rows = static_cast<size_t>(call.rows);
+    for (size_t r = 0; r < rows; ++r) {
+        m_table.load[static_cast<size_t>(call.aType)](a + r * m_depth, call.a + r * call.aStep, 1,
+                                                      m_k, 0, 1);
+        std::fill(a + r * m_depth + m_k, a + (r + 1) * m_depth, 0.0F);
+    }
+    constexpr size_t columnsAtOnce = 64;
+    const size_t parts = (m_n + columnsAtOnce - 1) / columnsAtOnce;
+    const size_t products = columnsAtOnce * m_depth * rows;
+    const size_t grain = grainProducts / std::max<size_t>(products, 1) + 1;
+    threads.forRange(parts, grain, [&](size_t worker, size_t begin, size_t end) {
+        auto* line = reinterpret_cast<float*>(threads.scratch(worker).reserve(
+            (m_depth + rows * columnsAtOnce + 2 * laneGroup) * sizeof(float)));
+        float* tile = line + m_depth + laneGroup;
+        for (size_t part = begin; part < end; ++part) {
+            const size_t first = part * columnsAtOnce, taken = std::min(columnsAtOnce, m_n - first);
+            for (size_t c = 0; c < taken; ++c) {
+                row(static_cast<int64_t>(first + c), line);
+                std::fill(line + m_k, line + m_depth, 0.0F);
+                for (size_t r = 0; r < rows; ++r)
+                    tile[r * columnsAtOnce + c] = dot(a + r * m_depth, line, m_depth);
+            }
+            for (size_t r = 0; r < rows; ++r)
+                m_table.store[static_cast<size_t>(call.yType)](
+                    call.y + r * call.yStep + first * sizeOf(call.yType), tile + r * columnsAtOnce,
+                    1, taken, 0, 1);
         }
     });
 }

@@ -26,6 +26,13 @@ public:
     /// Without a bias.
     void run(const RowCall& call, std::byte* scratch, Threads& threads) const;
 
+    /// Rows for which packing takes longer than multiplying each weight's row as it lies.
+    static bool areFew(int64_t rows) { return rows <= 4; }
+
+    /// The same of weights that are not packed.
+    void runUnpacked(const Row& row, const RowCall& call, std::byte* scratch,
+                     Threads& threads) const;
+
 private:
     size_t panels() const;
     void stage(const RowCall& call, size_t first, size_t count, float* to) const;
