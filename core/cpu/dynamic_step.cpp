@@ -4,6 +4,7 @@
 #include "core/cpu/prepare_kernel.h"
 #include "core/kernel/lower.h"
 #include "core/passes/passes.h"
+#include "core/plan/step_work.h"
 
 #include <algorithm>
 
@@ -43,10 +44,7 @@ std::optional<KernelProgram> programOfNothing(const Graph& body) {
     KernelProgram out;
     out.inputs = typesOf(body, body.inputs());
     out.outputs = typesOf(body, body.outputs());
-    const auto isEmpty = [](const OperandType& type) { return elementCount(type.extents) == 0; };
-    const bool isOfNothing =
-        !out.outputs.empty() && std::all_of(out.outputs.begin(), out.outputs.end(), isEmpty);
-    return isOfNothing ? std::optional(std::move(out)) : std::nullopt;
+    return makesNothing(out) ? std::optional(std::move(out)) : std::nullopt;
 }
 
 OperandLayout rowMajorLayout(const OperandType& type, TensorPtr constant) {

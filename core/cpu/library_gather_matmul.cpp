@@ -24,9 +24,6 @@ const LibraryOperand& operand(const LibraryCall& call, GatherMatMulInput which) 
     return call.input(static_cast<size_t>(which));
 }
 
-/// Where a row has one scale: these lose nothing, and digits are those of few neighbours.
-constexpr int64_t blockOfRow = 64;
-
 constexpr int64_t nibbleBits = 4;
 
 bool isOfNibbles(const GatherMatMul& g) {
@@ -43,7 +40,7 @@ NibbleSource nibblesOfMatrix(const LibraryCall& call, const GatherMatMul& g, int
     NibbleSource out;
     out.k = g.k;
     out.n = g.n;
-    out.block = g.blocks == 1 ? blockOfRow : g.block;
+    out.block = g.blocks == 1 ? blockOfOneScale : g.block;
     out.shifted = origins != nullptr;
     const auto* rows = reinterpret_cast<const uint8_t*>(w->bytes()) + matrix * g.n * g.rowBytes();
     out.codes = [w, rows, g](int64_t n, int64_t word) {
@@ -166,10 +163,9 @@ public:
             return;
         if (!sortRows(operands, context))
             return;
-        const size_t packed = m_varying ? upTo64(m_varying->packedBytes()) : 0;
         for (size_t matrix = 0; matrix + 1 < m_first.size(); ++matrix)
             if (m_first[matrix + 1] > m_first[matrix])
-                multiply(matrix, operands, y, packed, context.threads);
+                multiply(matrix, operands, y, context.threads);
     }
 
 private:
@@ -195,10 +191,8 @@ private:
         return true;
     }
 
-    /// The rows of one matrix side by side, and their results to where they belong. `packed`: bytes
-    /// of a matrix that is packed for them.
-    void multiply(size_t matrix, const Operands& operands, std::byte* y, size_t packed,
-                  Threads& threads) {
+    /// The rows of one matrix side by side, and their results to where they belong.
+    void multiply(size_t matrix, const Operands& operands, std::byte* y, Threads& threads) {
         const std::byte* x = m_x.read(operands);
         const size_t count = m_first[matrix + 1] - m_first[matrix];
         const size_t* rows = m_rows.data() + m_first[matrix];
@@ -217,6 +211,8 @@ private:
                       : std::visit([&](const auto& each) { return each.scratchBytes(call.rows); },
                                    m_products[matrix]));
         const size_t copies = count == 1 ? 0 : upTo64(count * call.aStep) + count * call.yStep;
+        const bool packs = m_varying && !PanelProduct::areFew(call.rows);
+        const size_t packed = packs ? upTo64(m_varying->packedBytes()) : 0;
         std::byte* panels = threads.stepScratch().reserve(packed + product + copies);
         std::byte* scratch = panels + packed;
         std::byte *a = scratch + product, *out = a + upTo64(count * call.aStep);
@@ -229,11 +225,11 @@ private:
                 return given.read(operands);
             });
         };
-        if (m_varying && PanelProduct::areFew(call.rows)) {
-            m_varying->runUnpacked(rowsOfRun(), call, scratch, threads);
-        } else if (m_varying) {
+        if (packs) {
             m_varying->pack(rowsOfRun(), panels, threads);
             m_varying->run(call, scratch, threads);
+        } else if (m_varying) {
+            m_varying->runUnpacked(rowsOfRun(), call, scratch, threads);
         } else {
             std::visit([&](const auto& each) { each.run(call, scratch, threads); },
                        m_products[matrix]);

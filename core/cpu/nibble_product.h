@@ -15,6 +15,10 @@
 
 namespace fuselage::cpu {
 
+/// Elements of a block where a column has one scale: that loses nothing, and digits are those of
+/// few neighbours.
+constexpr int64_t blockOfOneScale = 64;
+
 /// Weights [k, n]: an element is (code - 8) * scale + shift, with codes from 0 to 15 and a scale
 /// and a shift for every `block` elements of a column.
 struct NibbleSource {

@@ -10,8 +10,7 @@
 #include "core/cpu/tile_pointwise.h"
 #include "core/cpu/tile_row.h"
 #include "core/cpu/window.h"
-
-#include <algorithm>
+#include "core/plan/step_work.h"
 
 namespace fuselage::cpu {
 
@@ -78,10 +77,6 @@ public:
     void run(const Operands&, RunContext& context) override { context.counted = true; }
 };
 
-bool hasNoElements(const OperandLayout& layout) {
-    return std::count(layout.extents.begin(), layout.extents.end(), 0) > 0;
-}
-
 } // namespace
 
 std::optional<Reason> unsupported(const KernelProgram& program) {
@@ -96,8 +91,7 @@ std::optional<Reason> unsupported(const KernelProgram& program) {
 }
 
 KernelResult prepareKernel(const KernelProgram& program, const PrepareContext& context) {
-    if (!context.outputs.empty() &&
-        std::all_of(context.outputs.begin(), context.outputs.end(), hasNoElements))
+    if (makesNothing(program))
         return std::unique_ptr<Kernel>(std::make_unique<NothingToCompute>());
     if (auto reason = unsupported(program))
         return failure("cpu." + reason->code, reason->message);

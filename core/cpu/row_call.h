@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What products of rows with constant weights are called with: any number of rows of A, and the
+// What products of rows with weights are called with: any number of rows of A, and the
 // rows of Y that they become.
 #pragma once
 

@@ -9,9 +9,6 @@ namespace fuselage::cpu {
 
 namespace {
 
-/// Where the scales are not of blocks: these lose nothing, and digits are those of few neighbours.
-constexpr int64_t blockOfColumn = 64;
-
 constexpr int64_t middleCode = 8;
 
 class StoredWeightsEngine final : public ContractionEngine {
@@ -91,7 +88,7 @@ NibbleSource storedSource(const StoredWeights& weights, const MatMulShape& shape
     NibbleSource out;
     out.k = shape.k;
     out.n = shape.n;
-    out.block = weights.block > 0 ? weights.block : blockOfColumn;
+    out.block = weights.block > 0 ? weights.block : blockOfOneScale;
     out.shifted = hasShifts(weights);
     const bool isUnsigned = weights.codes->dtype() == DType::UInt4;
     const auto place = [shape](int64_t n, int64_t k) {

@@ -158,13 +158,6 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
     }
 }
 
-/// No result has an element.
-bool makesNothing(const Step& step) {
-    return !step.outputs.empty() &&
-           std::all_of(step.program.outputs.begin(), step.program.outputs.end(),
-                       [](const OperandType& output) { return elementCount(output.extents) == 0; });
-}
-
 void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend) {
     const std::vector<UseDistances> distances =
         profile.kind == DeviceKind::Cpu ? distancesByMemory(plan) : distancesByMaker(plan, profile);
@@ -172,7 +165,7 @@ void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backe
         Step& step = plan.steps[i];
         step.traffic = predictTraffic(step.program, profile, distances[i].read,
                                       distances[i].written, distances[i].code);
-        if (makesNothing(step)) {
+        if (makesNothing(step.program)) {
             step.traffic = {};
             step.predicted = {};
         } else if (backend && backend->isForHost(plan, step))
@@ -190,6 +183,12 @@ void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backe
 }
 
 } // namespace planner
+
+bool makesNothing(const KernelProgram& program) {
+    return !program.outputs.empty() &&
+           std::all_of(program.outputs.begin(), program.outputs.end(),
+                       [](const OperandType& output) { return elementCount(output.extents) == 0; });
+}
 
 LaidWork workOf(const Plan& plan, const Step& step, const Backend* backend) {
     return plan.pricedLayouts ? laidWorkOf(step.program, planner::orderOf(plan, step, backend))

@@ -10,4 +10,7 @@ namespace fuselage {
 /// With its operands as they lie, where the plan chose that by price.
 LaidWork workOf(const Plan& plan, const Step& step, const Backend* backend);
 
+/// No result has an element: a product of no rows, say.
+bool makesNothing(const KernelProgram& program);
+
 } // namespace fuselage
