@@ -110,10 +110,12 @@ private:
             origins = origins.valid() ? reshape(origins, {0, 0, 1}) : origins;
         }
         const ValueId elements = add(Op::Slice, {codes, ints({0}), k, ints({2})});
-        const ValueId from = origins.valid()
-                                 ? add(Op::CastLike, {origins, x})
-                                 : add(Op::CastLike, {number(int64_t{1} << (m_bits - 1)), x});
-        return add(Op::Mul, {add(Op::Sub, {elements, from}), add(Op::CastLike, {scales, x})});
+        // Scales may be of another type; CastLike has no kernel everywhere.
+        const auto asX = [&](ValueId value) {
+            return add(Op::Cast, {value}, with("to", onnxNumber(type)));
+        };
+        const ValueId from = asX(origins.valid() ? origins : number(int64_t{1} << (m_bits - 1)));
+        return add(Op::Mul, {add(Op::Sub, {elements, from}), asX(scales)});
     }
 
     /// The numbers in each byte, the lowest bits first.
