@@ -255,12 +255,14 @@ Graph fuseWhole(const Graph& graph, const std::string& name) {
 MemoryOperations memoryOperations(const Plan& plan) {
     MemoryOperations out;
     for (const Step& step : plan.steps) {
+        if (plan.isOnce(step))
+            continue;
         for (uint32_t input : step.inputs)
-            out.reads += plan.values[input].residence == Residence::Constant ? 0 : 1;
+            out.reads += plan.values[input].isFixed ? 0 : 1;
         out.writes += step.outputs.size();
     }
     for (const PlanValue& value : plan.values)
-        out.intermediateBuffers += value.residence == Residence::Arena ? 1 : 0;
+        out.intermediateBuffers += value.residence == Residence::Arena && !value.isFixed ? 1 : 0;
     return out;
 }
 

@@ -33,7 +33,8 @@ int64_t bytesBetween(const Plan& plan, const std::vector<const Step*>& steps) {
                 ++found->second;
     int64_t bytes = 0;
     for (const auto& [value, readers] : made)
-        if (readers > 0 && plan.values[value].residence == Residence::Arena)
+        if (readers > 0 && plan.values[value].residence == Residence::Arena &&
+            !plan.values[value].isFixed)
             bytes += plan.values[value].bytes * (readers + 1);
     return bytes;
 }

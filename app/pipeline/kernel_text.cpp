@@ -31,14 +31,13 @@ void hashKernelTexts(const Plan& plan, const DeviceProfile& profile,
 void addPlannedKernels(const Plan& plan, const DeviceProfile& profile, int64_t workspaceLimit,
                        std::vector<KernelReport>& kernels) {
 #if FUSELAGE_HAS_CUDA
-    const std::vector<bool> once = gpu::constantSteps(plan);
     for (size_t i = 0; i < kernels.size(); ++i) {
         gpu::PlannedStep planned = gpu::plannedStep(plan, plan.steps[i], profile, workspaceLimit);
         kernels[i].hidden = planned.work;
-        kernels[i].isFallback = planned.tactic == "host" && !once[i];
+        kernels[i].isFallback = planned.tactic == "host" && !plan.isOnce(plan.steps[i]);
         if (kernels[i].isFallback)
             kernels[i].tactic = planned.tactic;
-        if (once[i]) // computed once while preparing
+        if (plan.isOnce(plan.steps[i])) // computed once while preparing
             kernels[i].hidden.launches = 0;
     }
 #else

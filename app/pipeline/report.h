@@ -171,10 +171,10 @@ struct SideReport {
                        peakBytes};
         int64_t scratch = 0;
         for (const KernelReport& kernel : kernels) {
+            if (kernel.hidden.launches == 0) // done while preparing: none of the figures has it
+                continue;
             out.launches += static_cast<int64_t>(kernel.hidden.launches) - 1;
             out.logicalBytes += 2 * kernel.hidden.passedBytes;
-            if (kernel.hidden.launches == 0) // done while preparing
-                out.logicalBytes -= kernel.traffic.logical();
             out.intermediateBuffers += kernel.hidden.values;
             scratch = scratch < kernel.hidden.scratchBytes ? kernel.hidden.scratchBytes : scratch;
         }

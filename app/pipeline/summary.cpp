@@ -32,7 +32,7 @@ std::string pathOf(const std::string& path, const Plan& plan, const Step& step,
 template <typename Visit>
 void forEachStep(const Plan& plan, const std::string& path, Visit visit, double times = 1) {
     for (const Step& step : plan.steps) {
-        visit(step, path, times);
+        visit(step, path, plan.isOnce(step) ? 0 : times);
         for (const BodyPlan& body : step.bodies)
             if (body.plan)
                 forEachStep(*body.plan, pathOf(path, plan, step, body), visit, times * body.times);
@@ -113,7 +113,10 @@ std::vector<KernelReport> kernelsOf(const Plan& plan) {
         kernel.numeric = nameOf(step.numeric);
         kernel.allowed = nameOf(step.allowed);
         kernel.traffic = step.traffic;
-        kernel.flops = step.bodies.empty() ? workOf(step.program).flops : bodyFlops(step);
+        kernel.hidden.launches = plan.isOnce(step) ? 0 : 1;
+        kernel.flops = plan.isOnce(step)     ? 0
+                       : step.bodies.empty() ? workOf(step.program).flops
+                                             : bodyFlops(step);
         kernel.predictedSeconds = step.predicted.seconds;
         kernel.limiter = step.predicted.limiter;
         kernel.share = total > 0 ? step.predicted.seconds / total : 0;
@@ -242,7 +245,7 @@ SideReport summariseSide(const Planned& side, GraphReport graph) {
     out.peakBytes = plan.peakBytes;
     out.constantBytes = plan.constantBytes;
     for (const PlanValue& value : plan.values)
-        out.intermediateBuffers += value.residence == Residence::Arena ? 1 : 0;
+        out.intermediateBuffers += value.residence == Residence::Arena && !value.isFixed ? 1 : 0;
     out.flops = plan.totalFlops();
     out.predictedSeconds = plan.totalPredicted().seconds;
     out.kernels = kernelsOf(plan);

@@ -25,7 +25,7 @@ struct Cost {
             return place == 0 ? whole - each * static_cast<int64_t>(count - 1) : each;
         };
         bytes += part(kernel.traffic.logical());
-        launches += place == 0 ? 1 : 0;
+        launches += place == 0 && kernel.hidden.launches > 0 ? 1 : 0;
         flops += part(kernel.flops);
         seconds += kernel.predictedSeconds / static_cast<double>(count);
     }

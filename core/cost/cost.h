@@ -107,13 +107,20 @@ std::string text(const DeviceProfile& profile);
 /// Logical bytes of one program (exact; equals the counter of the tile interpreter).
 Traffic logicalTraffic(const KernelProgram& program);
 
-/// Adds L2 and DRAM predictions. `reuseDistance` gives, per input, the distinct bytes touched
-/// since it was produced (negative: it comes from DRAM for sure); `placeDistance`, per output,
-/// those since its memory was last used (without it a processor has lost as much of what is written
-/// as of what is read); `codeDistance` those since a kernel of its kind ran.
+/// What caches know of a program's operands where it runs: distinct bytes touched since.
+struct UseDistances {
+    std::vector<int64_t> read;    ///< per input, since it was made; below 0: it comes from DRAM
+    std::vector<int64_t> written; ///< per output, since its memory was last used; may be empty
+    int64_t code = 0;             ///< since a kernel ran that shares its code
+    /// Per input, of its bytes what is read: below 1 for weights that a product multiplies by as
+    /// they are stored, in fewer bits; empty: all.
+    std::vector<double> share = {};
+};
+
+/// Adds L2 and DRAM predictions. Without distances of what is written a processor has lost as much
+/// of that as of what is read.
 Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profile,
-                       const std::vector<int64_t>& reuseDistance,
-                       const std::vector<int64_t>& placeDistance = {}, int64_t codeDistance = 0);
+                       const UseDistances& distances);
 
 TimeEstimate predictTime(const KernelProgram& program, const Traffic& traffic,
                          const DeviceProfile& profile);

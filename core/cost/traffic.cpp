@@ -93,9 +93,11 @@ Traffic logicalTraffic(const KernelProgram& program) {
 }
 
 Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profile,
-                       const std::vector<int64_t>& reuseDistance,
-                       const std::vector<int64_t>& placeDistance, int64_t codeDistance) {
-    const OperandBytes bytes = operandBytes(program);
+                       const UseDistances& distances) {
+    OperandBytes bytes = operandBytes(program);
+    for (size_t i = 0; i < bytes.read.size() && i < distances.share.size(); ++i)
+        bytes.read[i] =
+            static_cast<int64_t>(static_cast<double>(bytes.read[i]) * distances.share[i]);
     std::vector<double> passes = readPasses(program, profile.sharedBytesPerUnit);
     passes.resize(bytes.read.size(), 1.0);
     const double resident = profile.residency * profile.l2Bytes;
@@ -104,7 +106,7 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
     for (size_t i = 0; i < bytes.read.size(); ++i) {
         const auto size = static_cast<double>(bytes.read[i]);
         l2 += size * passes[i];
-        const int64_t distance = i < reuseDistance.size() ? reuseDistance[i] : -1;
+        const int64_t distance = i < distances.read.size() ? distances.read[i] : -1;
         // A producer's data is found as long as not too much came between.
         missed += size * (distance < 0 || profile.coreBytes <= 0
                               ? 1
@@ -123,8 +125,8 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
     // A core cuts its work so that its own cache holds what it reads again.
     if (profile.coreBytes > 0)
         out.l2 = static_cast<int64_t>(
-            missed + fetchedShare * missedPlaces(bytes, placeDistance, missed, profile) +
-            codeBytes * coreMissShare(static_cast<double>(codeDistance), codeBytes, profile));
+            missed + fetchedShare * missedPlaces(bytes, distances.written, missed, profile) +
+            codeBytes * coreMissShare(static_cast<double>(distances.code), codeBytes, profile));
     out.dram = static_cast<int64_t>(dram) + writtenToDram(bytes, profile, resident);
     return out;
 }

@@ -164,7 +164,7 @@ void CpuExecutable::prepareSweeps(Choices& choices) {
     for (const Sweep& sweep : m_plan->sweeps) {
         auto run = SweepRun::prepare(*m_plan, sweep, m_threads, choices);
         if (!run) {
-            m_store.widen(sweep, m_threads.pages());
+            m_store.widen(sweep);
             for (uint32_t i = sweep.first; i <= sweep.last; ++i)
                 m_reasons[i].push_back({run.error().code, run.error().message, {}, {}});
             continue;
@@ -248,7 +248,7 @@ void CpuExecutable::makeFloats(const Step& reader) {
 
 size_t CpuExecutable::constantBytes(const Step& step) {
     const StoredWeights* weights = m_stored.of(step);
-    size_t out = weights ? weights->codes->byteCount() / 2 : 0;
+    size_t out = weights ? static_cast<size_t>(weights->bytes()) : 0;
     for (uint32_t input : step.inputs)
         if (const TensorPtr constant = layoutNow(input).constant)
             out += constant->byteCount();
@@ -435,10 +435,12 @@ public:
         return cpu::followsOrder(std::get<Library>(program.code), program);
     }
 
+    std::map<uint32_t, int64_t> storedBytes(const Plan& plan) const override {
+        return m_options.strict ? std::map<uint32_t, int64_t>() : StoredSteps::bytesOf(plan);
+    }
+
     uint32_t sweepWorkers() const override {
-        if (m_options.strict)
-            return 0;
-        return static_cast<uint32_t>(threadCount(m_options));
+        return m_options.strict ? 0 : static_cast<uint32_t>(threadCount(m_options));
     }
 
     Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,

@@ -66,6 +66,16 @@ size_t StoredSteps::release(const Step& step) {
     return m_taken.extract(*factorOf(step)).mapped().step;
 }
 
+std::map<uint32_t, int64_t> StoredSteps::bytesOf(const Plan& plan) {
+    StoredSteps all;
+    for (size_t i = 0; i < plan.steps.size(); ++i)
+        (void)all.take(plan, i, [&](size_t step) { return sweepOf(plan, step) != nullptr; });
+    std::map<uint32_t, int64_t> out;
+    for (const auto& [value, taken] : all.m_taken)
+        out[value] = taken.weights.bytes();
+    return out;
+}
+
 bool StoredSteps::has(size_t index) const {
     return std::any_of(m_taken.begin(), m_taken.end(),
                        [=](const auto& taken) { return taken.second.step == index; });

@@ -25,6 +25,9 @@ public:
     /// Whether the step computes nothing.
     bool has(size_t index) const;
 
+    /// Of a plan: the values that nobody computes, and the bytes of what is read instead.
+    static std::map<uint32_t, int64_t> bytesOf(const Plan& plan);
+
 private:
     struct Taken {
         size_t step = 0;

@@ -158,6 +158,11 @@ int64_t StoredWeights::alongAxis(int64_t element) const {
     return element / m_inner % m_extent;
 }
 
+int64_t StoredWeights::bytes() const {
+    const size_t shifts = zero ? zero->byteCount() : 0;
+    return static_cast<int64_t>((codes->byteCount() + shifts + 1) / 2 + scale->byteCount());
+}
+
 int64_t StoredWeights::scaleAt(int64_t element) const {
     if (block == 0)
         return scale->elementCount() == 1 ? 0 : alongAxis(element);

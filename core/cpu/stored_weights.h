@@ -21,6 +21,9 @@ struct StoredWeights {
     static std::optional<StoredWeights> of(const Node& node,
                                            const std::vector<TensorPtr>& constants);
 
+    /// Of codes, scales and zero points, two codes a byte.
+    int64_t bytes() const;
+
     /// Place of an element's scale.
     int64_t scaleAt(int64_t element) const;
     int64_t alongAxis(int64_t element) const;

@@ -31,7 +31,8 @@ Result<void> checkMemory(const Plan& plan) {
 }
 
 ValueStore::ValueStore(std::shared_ptr<const Plan> plan, Pages& pages)
-    : m_plan(std::move(plan)), m_arena(pages.take(static_cast<size_t>(m_plan->arenaBytes))),
+    : m_plan(std::move(plan)), m_pages(pages),
+      m_arena(pages.take(static_cast<size_t>(m_plan->arenaBytes))),
       m_tensors(m_plan->values.size()), m_host(m_plan->values.size()) {}
 
 Result<void> ValueStore::begin(std::span<const Tensor> inputs) {
@@ -62,6 +63,12 @@ std::byte* ValueStore::data(uint32_t index) {
     case Residence::Constant: // kernels only read constants
         return const_cast<std::byte*>(value.constant->bytes());
     case Residence::Arena: {
+        if (value.isFixed) {
+            auto [own, isNew] = m_fixed.try_emplace(index);
+            if (isNew)
+                own->second = take(value);
+            return own->second;
+        }
         auto widened = value.inner ? m_widened.find(index) : m_widened.end();
         return widened != m_widened.end() ? widened->second : m_arena + value.offset;
     }
@@ -76,12 +83,15 @@ std::byte* ValueStore::data(uint32_t index) {
     return nullptr;
 }
 
-void ValueStore::widen(const Sweep& sweep, Pages& pages) {
+std::byte* ValueStore::take(const PlanValue& value) {
+    return m_pages.take(static_cast<size_t>(layoutOf(value).span()) * sizeOf(value.dtype));
+}
+
+void ValueStore::widen(const Sweep& sweep) {
     for (uint32_t i = 0; i < m_plan->values.size(); ++i) {
         const PlanValue& value = m_plan->values[i];
         if (value.inner && value.firstStep >= sweep.first && value.firstStep <= sweep.last)
-            m_widened[i] =
-                pages.take(static_cast<size_t>(layoutOf(value).span()) * sizeOf(value.dtype));
+            m_widened[i] = take(value);
     }
 }
 

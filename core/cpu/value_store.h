@@ -22,7 +22,7 @@ Result<void> checkMemory(const Plan& plan);
 
 class ValueStore {
 public:
-    /// Takes the arena from `pages`.
+    /// Takes the arena from `pages`, which outlive this.
     ValueStore(std::shared_ptr<const Plan> plan, Pages& pages);
 
     /// Checks the caller's tensors and makes the outputs.
@@ -39,7 +39,7 @@ public:
     void forget(uint32_t value) { m_replaced.erase(value); }
 
     /// Gives the inner values of a sweep memory for all images, for running its steps one by one.
-    void widen(const Sweep& sweep, Pages& pages);
+    void widen(const Sweep& sweep);
 
     /// A copy in row-major order. Not of Host values.
     Tensor dense(uint32_t value);
@@ -58,10 +58,13 @@ public:
 
 private:
     void showOne(uint32_t value, RunShapes& shapes);
+    std::byte* take(const PlanValue& value);
 
     std::shared_ptr<const Plan> m_plan;
+    Pages& m_pages;
     std::byte* m_arena;
     std::map<uint32_t, std::byte*> m_widened; ///< by plan value
+    std::map<uint32_t, std::byte*> m_fixed; ///< results of constants that a run computes, by value
     std::map<uint32_t, const std::byte*> m_replaced;
     std::vector<Tensor> m_tensors; ///< per plan value: inputs and outputs
     std::vector<ReferenceValue> m_host;

@@ -109,6 +109,11 @@ public:
     virtual bool isForHost(const Plan& plan, const Step& step) const {
         return (void)plan, (void)step, false;
     }
+    /// Plan values of which steps read nothing but the constants of fewer bits that they are
+    /// dequantised from, and the bytes of these.
+    virtual std::map<uint32_t, int64_t> storedBytes(const Plan& plan) const {
+        return (void)plan, std::map<uint32_t, int64_t>();
+    }
     /// Workers that take passes of a sweep side by side; 0: it runs none.
     virtual uint32_t sweepWorkers() const { return 0; }
     /// Numbers of the device it runs on, where it can ask for them or uses a part of it.

@@ -14,7 +14,7 @@ template <typename OfStep, typename OfPlan>
 int64_t sumOver(const Plan& plan, OfStep ofStep, OfPlan ofPlan) {
     double sum = 0;
     for (const Step& step : plan.steps) {
-        if (!step.hasBodyPlans())
+        if (!step.hasBodyPlans() && !plan.isOnce(step))
             sum += static_cast<double>(ofStep(step));
         for (const BodyPlan& body : step.bodies)
             if (step.hasBodyPlans())

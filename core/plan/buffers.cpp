@@ -16,13 +16,6 @@ int64_t aligned(int64_t bytes) {
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-const Sweep* sweepOf(const Plan& plan, uint32_t step) {
-    for (const Sweep& sweep : plan.sweeps)
-        if (sweep.first <= step && step <= sweep.last)
-            return &sweep;
-    return nullptr;
-}
-
 void findLifetimes(Plan& plan) {
     auto lastStep = static_cast<uint32_t>(plan.steps.empty() ? 0 : plan.steps.size() - 1);
     std::vector<bool> seen(plan.values.size(), false);
@@ -103,10 +96,10 @@ std::optional<uint32_t> inPlaceOperand(const Plan& plan, uint32_t stepIndex) {
         // Another operand may be a view of the same memory.
         auto readers = std::count_if(step.inputs.begin(), step.inputs.end(),
                                      [&](uint32_t other) { return rootOf(plan, other) == input; });
-        bool fits = value.residence == Residence::Arena && value.lastStep == stepIndex &&
-                    value.inner == output.inner && value.dtype == output.dtype &&
-                    value.extents == output.extents && value.strides == output.strides &&
-                    readers == 1;
+        bool fits = value.residence == Residence::Arena && !value.isFixed &&
+                    value.lastStep == stepIndex && value.inner == output.inner &&
+                    value.dtype == output.dtype && value.extents == output.extents &&
+                    value.strides == output.strides && readers == 1;
         if (fits && readsLikeWrite(step.program, i))
             return input;
     }
@@ -136,7 +129,8 @@ std::vector<Block> makeBlocks(Plan& plan, bool reuseMemory) {
     for (uint32_t i = 0; i < plan.steps.size(); ++i)
         for (uint32_t output : plan.steps[i].outputs) {
             uint32_t root = rootOf(plan, output);
-            if (plan.values[root].residence != Residence::Arena || placed[root])
+            const PlanValue& owner = plan.values[root];
+            if (owner.residence != Residence::Arena || owner.isFixed || placed[root])
                 continue;
             placed[root] = true;
             auto operand = reuseMemory && root == output ? inPlaceOperand(plan, i) : std::nullopt;

@@ -5,6 +5,7 @@
 #include "core/graph/subgraph.h"
 #include "core/ops/op_table.h"
 #include "core/plan/backend.h"
+#include "core/plan/constant_steps.h"
 
 #include <algorithm>
 #include <limits>
@@ -40,6 +41,10 @@ BodyCutter::BodyCutter(const LowerRequest& whole, const PlanOptions& options, Nu
     const std::vector<ValueId>& inputs = m_body.inputs();
     for (size_t i = 0; i < inputs.size() && i < whole.constants.size(); ++i)
         m_constants[inputs[i]] = whole.constants[i];
+    m_isFixed = fixedValues(m_body, [&](ValueId value) {
+        const auto known = m_constants.find(value);
+        return known != m_constants.end() && known->second;
+    });
 }
 
 int64_t BodyCutter::elementsOf(NodeId node) const {
@@ -63,7 +68,7 @@ double BodyCutter::seconds(const KernelProgram& program, const std::vector<Value
         const bool isInner = i < inputs.size() && m_body.producer(inputs[i]).valid();
         distances.push_back(isInner ? bytesOf(m_body.value(inputs[i]).type) : -1);
     }
-    const Traffic traffic = predictTraffic(program, *m_options.profile, distances);
+    const Traffic traffic = predictTraffic(program, *m_options.profile, {distances});
     if (m_orders.empty())
         return predictTime(program, traffic, *m_options.profile).seconds;
     OperandStrides order;
@@ -90,10 +95,17 @@ bool BodyCutter::isView(NodeId node) const {
                      m_options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous);
 }
 
+/// A backend computes them while preparing, if they are a step of their own.
+bool BodyCutter::areOnce(const std::vector<ValueId>& results) const {
+    return std::all_of(results.begin(), results.end(), [&](ValueId result) {
+        return m_isFixed[result.index()] && !m_body.isGraphOutput(result);
+    });
+}
+
 BodyCutter::Part BodyCutter::partOf(const std::vector<NodeId>& nodes) {
     const bool isOne = nodes.size() == 1;
     if (isOne && isView(nodes[0]))
-        return {KernelProgram{}, 0};
+        return {KernelProgram{}};
     Cut cut = cutOut(m_body, nodes, escapingValues(m_body, nodes));
     LowerRequest request;
     for (ValueId input : cut.inputs) {
@@ -108,13 +120,12 @@ BodyCutter::Part BodyCutter::partOf(const std::vector<NodeId>& nodes) {
     auto* program = std::get_if<KernelProgram>(&lowered);
     if (program && !isOne && m_options.backend && m_options.backend->supports(*program))
         program = nullptr;
-    if (program)
-        return {*program, seconds(*program, cut.inputs, cut.outputs)};
-    if (!isOne)
+    if (!program && !isOne)
         return {};
-    KernelProgram library = libraryProgram(request);
-    const double time = seconds(library, cut.inputs, cut.outputs);
-    return {std::move(library), time};
+    Part part{program ? std::move(*program) : libraryProgram(request), 0, areOnce(cut.outputs)};
+    if (!part.isOnce)
+        part.seconds = seconds(*part.program, cut.inputs, cut.outputs);
+    return part;
 }
 
 /// Small results first, so that what stands in front of a broadcast is one run of the order.
@@ -302,7 +313,7 @@ const BodyCutter::Apart& BodyCutter::apart() {
     for (NodeId node : topologicalOrder(m_body)) {
         const Part part = partOf({node});
         m_apart->seconds += part.seconds;
-        m_apart->instructions += instructionsOf(*part.program);
+        m_apart->instructions += part.isOnce ? 0 : instructionsOf(*part.program);
     }
     return *m_apart;
 }

@@ -61,8 +61,9 @@ private:
     };
 
     struct Part {
-        std::optional<KernelProgram> program; ///< none: it does not lower
-        double seconds = 0;
+        std::optional<KernelProgram> program = {}; ///< none: it does not lower
+        double seconds = 0;                        ///< of a run
+        bool isOnce = false;                       ///< computed while preparing
     };
 
     bool isView(NodeId node) const;
@@ -71,6 +72,7 @@ private:
     BodyCut cheapestOfAll(const std::vector<NodeId>& order);
     BodyCut counted(BodyCut cut) const;
     Part partOf(const std::vector<NodeId>& nodes);
+    bool areOnce(const std::vector<ValueId>& results) const;
     std::vector<NodeId> smallFirst() const;
     bool isElementwise(NodeId node) const;
     int64_t elementsOf(NodeId node) const;
@@ -84,6 +86,7 @@ private:
     LowerCache& m_cache;
     std::map<ValueId, Extents> m_orders;
     std::map<ValueId, TensorPtr> m_constants; ///< inputs of the body that do not vary
+    std::vector<bool> m_isFixed;              ///< of fixedValues()
     std::optional<Apart> m_apart;             ///< once asked for
 };
 

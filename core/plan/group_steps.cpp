@@ -121,7 +121,7 @@ public:
 
 private:
     bool small(const Step& step) const {
-        return fitsGroup(step.program) && onDevice(m_plan, step) &&
+        return fitsGroup(step.program) && onDevice(m_plan, step) && !m_plan.isOnce(step) &&
                step.predicted.seconds - step.predicted.launch < mostSeconds;
     }
 
@@ -146,7 +146,7 @@ bool Grouper::decide(const std::vector<const Step*>& members, const Step& whole)
         parts.push_back(member->predicted);
     }
     distances.assign(whole.inputs.size(), 0);
-    Traffic traffic = predictTraffic(whole.program, profile, distances);
+    Traffic traffic = predictTraffic(whole.program, profile, {distances});
     traffic.dram = traffic.l2 = 0; // operands come from where they did before
     for (const Step* member : members) {
         traffic.dram += member->traffic.dram;

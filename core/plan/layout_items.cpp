@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/time_model.h"
+#include "core/plan/constant_steps.h"
 #include "core/plan/layout_items_internal.h"
 #include "core/plan/reuse_distance.h"
 
@@ -20,16 +21,19 @@ LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes
     : m_plan(plan), m_options(options),
       m_kinds(options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous),
       m_index(plan.graph->valueBound(), none), m_orders(plan.values.size()),
-      m_free(plan.values.size(), false), m_wholeOf(plan.values.size(), none) {
+      m_free(plan.values.size(), false), m_isFixed(plan.values.size(), false),
+      m_wholeOf(plan.values.size(), none) {
+    const std::vector<bool> fixed = fixedValues(*plan.graph);
     for (uint32_t i = 0; i < plan.values.size(); ++i) {
         m_index[plan.values[i].value.index()] = i;
+        m_isFixed[i] = fixed[plan.values[i].value.index()];
         m_orders[i] = {plan.values[i].strides};
     }
     for (const Step& step : plan.steps)
         for (uint32_t output : step.outputs) {
             const PlanValue& value = plan.values[output];
             m_wholeOf[output] = output;
-            m_free[output] = value.residence == Residence::Arena;
+            m_free[output] = value.residence == Residence::Arena && !m_isFixed[output];
             if (m_free[output] && value.extents.size() >= 3)
                 (void)labelOf(output, channelsLast(value.extents), true);
         }
@@ -138,7 +142,7 @@ void LayoutItems::addView(const PlannedNode& planned) {
     if (needsCopy) {
         for (uint32_t output : item.outputs) {
             const PlanValue& value = m_plan.values[output];
-            m_free[output] = value.residence == Residence::Arena;
+            m_free[output] = value.residence == Residence::Arena && !m_isFixed[output];
             if (m_free[output] && value.extents.size() >= 3)
                 (void)labelOf(output, channelsLast(value.extents), true);
         }
@@ -188,12 +192,19 @@ void LayoutItems::findConcats() {
     }
 }
 
+/// A backend computes it while preparing.
+bool LayoutItems::isOnce(const LayoutItem& item) const {
+    return std::all_of(item.outputs.begin(), item.outputs.end(), [&](uint32_t output) {
+        return m_isFixed[output] && m_plan.values[output].residence == Residence::Arena;
+    });
+}
+
 /// Bytes do not depend on orders.
 void LayoutItems::findTraffic() {
     std::vector<int64_t> producedAt(m_plan.values.size(), -1);
     ReuseDistances reuse(*m_options.profile);
     for (const LayoutItem& item : m_items)
-        reuse.add(item.isView ? 0 : logicalTraffic(*item.program).logical());
+        reuse.add(item.isView || isOnce(item) ? 0 : logicalTraffic(*item.program).logical());
     for (size_t i = 0; i < m_items.size(); ++i) {
         LayoutItem& item = m_items[i];
         if (item.isView)
@@ -201,13 +212,13 @@ void LayoutItems::findTraffic() {
                 producedAt[output] = producedAt[item.inputs[0]];
         else
             for (uint32_t output : item.outputs)
-                producedAt[output] = static_cast<int64_t>(i);
+                producedAt[output] = isOnce(item) ? -1 : static_cast<int64_t>(i);
         if (!item.program)
             continue;
         std::vector<int64_t> distances;
         for (uint32_t input : item.inputs)
             distances.push_back(reuse.of(i, producedAt[input], m_plan.values[input].bytes));
-        item.traffic = predictTraffic(*item.program, *m_options.profile, distances);
+        item.traffic = predictTraffic(*item.program, *m_options.profile, {distances});
     }
 }
 
@@ -235,6 +246,7 @@ void LayoutItems::findAlike(const LowerCache& cache) {
         for (const std::vector<uint32_t>* values : {&item.inputs, &item.outputs})
             for (uint32_t value : *values) {
                 add(static_cast<int64_t>(m_plan.values[value].residence));
+                add(m_isFixed[value]);
                 add(static_cast<int64_t>(m_orders[value].size()));
                 for (const Extents& strides : m_orders[value])
                     for (int64_t stride : strides)
@@ -250,15 +262,14 @@ double LayoutItems::seconds(size_t index, const std::string& labels) {
     if (!isNew)
         return known->second;
     const LayoutItem& item = m_items[index];
-    if (item.isView && item.isFree[static_cast<uint8_t>(labels[0])])
+    if (isOnce(item) || (item.isView && item.isFree[static_cast<uint8_t>(labels[0])]))
         return 0;
     OperandStrides order;
     order.follows = item.follows;
     size_t at = 0;
     auto strides = [&](uint32_t value) {
         const auto label = static_cast<uint8_t>(labels[at++]);
-        const Residence residence = m_plan.values[value].residence;
-        return residence == Residence::Constant || residence == Residence::Host
+        return m_isFixed[value] || m_plan.values[value].residence == Residence::Host
                    ? nullptr
                    : &m_orders[value][label];
     };

@@ -50,6 +50,7 @@ private:
     void findTraffic();
     void findAlike(const LowerCache& cache);
     uint8_t labelOf(uint32_t value, const Extents& strides, bool mayAdd);
+    bool isOnce(const LayoutItem& item) const;
     bool endsInOutput(const LayoutItem& view, const Extents& derived) const;
 
     const Plan& m_plan;
@@ -58,6 +59,7 @@ private:
     std::vector<uint32_t> m_index; ///< plan value by ValueId
     std::vector<std::vector<Extents>> m_orders;
     std::vector<bool> m_free;
+    std::vector<bool> m_isFixed;     ///< of fixedValues()
     std::vector<uint32_t> m_wholeOf; ///< what a value is all of, seen through views
     std::vector<LayoutItem> m_items;
     std::vector<std::unique_ptr<KernelProgram>> m_copies;

@@ -4,6 +4,7 @@
 #include "core/cost/time_model.h"
 #include "core/kernel/product_element.h"
 #include "core/plan/backend.h"
+#include "core/plan/constant_steps.h"
 #include "core/plan/memory_uses.h"
 #include "core/plan/planner_internal.h"
 #include "core/plan/reuse_distance.h"
@@ -23,6 +24,13 @@ RootPlace placeOf(const Plan& plan, uint32_t value) {
     return out;
 }
 
+const Sweep* sweepOf(const Plan& plan, size_t step) {
+    for (const Sweep& sweep : plan.sweeps)
+        if (sweep.first <= step && step <= sweep.last)
+            return &sweep;
+    return nullptr;
+}
+
 namespace planner {
 
 bool followsOrder(const KernelProgram& program, const Backend* backend) {
@@ -37,9 +45,7 @@ OperandStrides orderOf(const Plan& plan, const Step& step, const Backend* backen
     OperandStrides out;
     auto strides = [&](uint32_t index) {
         const PlanValue& value = plan.values[index];
-        return value.residence == Residence::Constant || value.residence == Residence::Host
-                   ? nullptr
-                   : &value.strides;
+        return value.isFixed || value.residence == Residence::Host ? nullptr : &value.strides;
     };
     for (uint32_t input : step.inputs)
         out.inputs.push_back(strides(input));
@@ -56,19 +62,31 @@ void predictStep(const Plan& plan, Step& step, const DeviceProfile& profile,
                                  profile, step.tf32);
 }
 
+/// Of the bytes of each operand what the step reads; none where that is all of them.
+std::vector<double> readShares(const Plan& plan, const Step& step,
+                               const std::map<uint32_t, int64_t>& stored) {
+    std::vector<double> out(stored.empty() ? 0 : step.inputs.size(), 1);
+    for (size_t i = 0; i < out.size(); ++i)
+        if (const auto found = stored.find(step.inputs[i]); found != stored.end())
+            out[i] = static_cast<double>(found->second) /
+                     static_cast<double>(plan.values[found->first].bytes);
+    return out;
+}
+
 /// Since what a step reads was made.
 std::vector<UseDistances> distancesByMaker(const Plan& plan, const DeviceProfile& profile) {
     std::vector<int64_t> producedAt(plan.values.size(), -1);
     ReuseDistances reuse(profile);
     for (const Step& step : plan.steps)
-        reuse.add(logicalTraffic(step.program).logical());
+        reuse.add(plan.isOnce(step) ? 0 : logicalTraffic(step.program).logical());
     std::vector<UseDistances> out(plan.steps.size());
     for (size_t i = 0; i < plan.steps.size(); ++i) {
         for (uint32_t input : plan.steps[i].inputs)
             out[i].read.push_back(
                 reuse.of(i, producedAt[rootOf(plan, input)], plan.values[input].bytes));
         for (uint32_t output : plan.steps[i].outputs)
-            producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
+            if (!plan.isOnce(plan.steps[i]))
+                producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
     }
     return out;
 }
@@ -159,16 +177,20 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
 }
 
 void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend) {
-    const std::vector<UseDistances> distances =
+    std::vector<UseDistances> distances =
         profile.kind == DeviceKind::Cpu ? distancesByMemory(plan) : distancesByMaker(plan, profile);
+    const std::map<uint32_t, int64_t> stored =
+        backend ? backend->storedBytes(plan) : std::map<uint32_t, int64_t>();
     for (size_t i = 0; i < plan.steps.size(); ++i) {
         Step& step = plan.steps[i];
-        step.traffic = predictTraffic(step.program, profile, distances[i].read,
-                                      distances[i].written, distances[i].code);
-        if (makesNothing(step.program)) {
+        if (makesNothing(step.program) || plan.isOnce(step)) {
             step.traffic = {};
             step.predicted = {};
-        } else if (backend && backend->isForHost(plan, step))
+            continue;
+        }
+        distances[i].share = readShares(plan, step, stored);
+        step.traffic = predictTraffic(step.program, profile, distances[i]);
+        if (backend && backend->isForHost(plan, step))
             step.predicted = predictHostTime(step.program, step.traffic, profile);
         else {
             predictStep(plan, step, profile, backend);
@@ -268,6 +290,7 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
         return failure(resolved.error());
     if (options.stridedViews)
         planner::aliasConcats(*plan);
+    planner::findFixed(*plan);
     planner::classifySteps(*plan, options);
     if (options.groupSmall)
         planner::groupSteps(*plan, options);

@@ -20,7 +20,7 @@ bool runsAsProduct(const KernelProgram& program) {
 
 MemoryUses::MemoryUses(const Plan& plan) : m_plan(plan) {
     for (const Step& step : plan.steps) {
-        m_bytes.push_back(logicalTraffic(step.program).logical());
+        m_bytes.push_back(plan.isOnce(step) ? 0 : logicalTraffic(step.program).logical());
         m_run += static_cast<double>(m_bytes.back());
     }
     for (size_t i = 0; i < plan.steps.size(); ++i)
@@ -51,19 +51,22 @@ UseDistances MemoryUses::next() {
 void MemoryUses::advance() {
     const Step& step = m_plan.steps[m_step];
     const auto bytes = static_cast<double>(m_bytes[m_step]);
+    ++m_step;
+    if (m_plan.isOnce(step))
+        return;
     for (const auto* list : {&step.inputs, &step.outputs})
         for (uint32_t value : *list)
             use(value, m_moved + bytes / 2);
     m_moved += bytes;
     m_ran[runsAsProduct(step.program)] = m_moved;
-    ++m_step;
 }
 
-/// Bytes of the arena, where the value lies there. Inner values of a sweep lie in its workers'.
+/// Bytes of the arena, where the value lies there. Inner values of a sweep lie in its workers',
+/// fixed ones beside the constants.
 std::optional<std::pair<int64_t, int64_t>> MemoryUses::rangeOf(uint32_t value) const {
     const RootPlace place = placeOf(m_plan, value);
     const PlanValue& root = m_plan.values[place.root];
-    if (root.residence != Residence::Arena || root.inner)
+    if (root.residence != Residence::Arena || root.inner || root.isFixed)
         return std::nullopt;
     const int64_t first = root.offset + place.offset;
     return std::pair(first, first + spanBytes(m_plan.values[value]));

@@ -12,12 +12,6 @@
 
 namespace fuselage::planner {
 
-/// Bytes that steps moved since, parallel to a step's inputs and outputs.
-struct UseDistances {
-    std::vector<int64_t> read, written;
-    int64_t code = 0; ///< since a kernel ran that shares the step's code
-};
-
 /// Goes through a plan with its buffers placed, step by step. Runs follow each other: what no
 /// earlier step of a run used was used by the run before.
 class MemoryUses {

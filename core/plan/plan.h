@@ -41,6 +41,9 @@ struct PlanValue {
     uint32_t firstStep = 0, lastStep = 0; ///< lifetime, inclusive
     /// Of a sweep: memory for the images of one pass, at `offset` in that of each worker.
     bool inner = false;
+    /// A constant, or computed from constants alone, which backends do while they prepare, into
+    /// memory of its own: an arena value without a place there.
+    bool isFixed = false;
 };
 
 struct Plan;
@@ -185,12 +188,19 @@ struct Plan {
     int64_t peakBytes = 0;      ///< exact: largest sum of live arena and output bytes at any step
     int64_t constantBytes = 0;
 
+    /// Whether the step is computed while preparing: its results are fixed, and live in the arena.
+    /// It has no part in the figures of a run.
+    bool isOnce(const Step& step) const;
+
     Traffic totalTraffic() const;
     TimeEstimate totalPredicted() const;
-    /// Steps and FLOP; those of bodies as often as their step counts them.
+    /// Steps and FLOP of a run; those of bodies as often as their step counts them.
     int64_t totalLaunches() const;
     int64_t totalFlops() const;
 };
+
+/// The sweep that runs the step; null: none does.
+const Sweep* sweepOf(const Plan& plan, size_t step);
 
 /// Where a value lies in the memory of the one that owns it.
 struct RootPlace {

@@ -100,6 +100,8 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
 /// Phase 4: operands of a Concat are written straight into their part of its result.
 void aliasConcats(Plan& plan);
 
+/// Phase 4b: which steps a backend computes while preparing (constant_steps.h).
+
 /// Phase 5: the class of every step.
 void classifySteps(Plan& plan, const PlanOptions& options);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/time_model.h"
+#include "core/plan/constant_steps.h"
 #include "core/plan/step_times_internal.h"
 
 #include <algorithm>
@@ -16,18 +17,29 @@ std::vector<int64_t> logicalBytes(const Graph& graph, const std::vector<PlannedN
 
 StepTimes::StepTimes(const Graph& graph, const std::vector<int64_t>& bytes, const PlanRound& round)
     : m_graph(&graph), m_profile(round.profile), m_orders(round.orders),
-      m_place(graph.nodeBound(), 0), m_isView(graph.nodeBound(), false), m_reuse(*round.profile) {
+      m_place(graph.nodeBound(), 0), m_isView(graph.nodeBound(), false),
+      m_isFixed(fixedValues(graph)), m_reuse(*round.profile) {
     size_t place = 0;
     for (NodeId node : topologicalOrder(graph)) {
-        const int64_t moved = bytes[node.index()];
+        const int64_t moved = isOnce(node) ? 0 : bytes[node.index()];
         m_place[node.index()] = place++;
-        m_isView[node.index()] = moved < 0;
+        m_isView[node.index()] = bytes[node.index()] < 0;
         m_reuse.add(std::max<int64_t>(0, moved));
     }
 }
 
+/// A backend computes it while preparing.
+bool StepTimes::isOnce(NodeId node) const {
+    const std::vector<ValueId>& outputs = m_graph->node(node).outputs;
+    return std::all_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+        return !output.valid() || (m_isFixed[output.index()] && !m_graph->isGraphOutput(output));
+    });
+}
+
 /// The place of the step that made the value; views are where their operand is.
 int64_t StepTimes::makerOf(ValueId value) const {
+    if (value.valid() && m_isFixed[value.index()])
+        return -1;
     NodeId maker = m_graph->producer(value);
     while (maker.valid() && m_isView[maker.index()])
         maker = m_graph->producer(m_graph->node(maker).inputs[0]);
@@ -39,7 +51,7 @@ std::vector<const Extents*> StepTimes::stridesOf(const std::vector<OperandType>&
                                                  const std::vector<ValueId>& values) const {
     std::vector<const Extents*> out(types.size(), nullptr);
     for (size_t i = 0; i < types.size() && i < values.size(); ++i) {
-        if (!values[i].valid() || m_graph->isConstant(values[i]))
+        if (!values[i].valid() || m_isFixed[values[i].index()])
             continue;
         const auto known = m_orders->find(m_graph->value(values[i]).name);
         if (known != m_orders->end() && known->second.size() == types[i].extents.size())
@@ -50,6 +62,8 @@ std::vector<const Extents*> StepTimes::stridesOf(const std::vector<OperandType>&
 
 TimeEstimate StepTimes::of(const KernelProgram& program, const std::vector<ValueId>& operands,
                            NodeId at) const {
+    if (isOnce(at))
+        return {};
     std::vector<int64_t> distances;
     for (size_t i = 0; i < program.inputs.size(); ++i) {
         const OperandType& type = program.inputs[i];
@@ -58,7 +72,7 @@ TimeEstimate StepTimes::of(const KernelProgram& program, const std::vector<Value
                                        elementCount(type.extents).value_or(0) *
                                            static_cast<int64_t>(sizeOf(type.dtype))));
     }
-    const Traffic traffic = predictTraffic(program, *m_profile, distances);
+    const Traffic traffic = predictTraffic(program, *m_profile, {distances});
     if (!m_orders)
         return predictTime(program, traffic, *m_profile);
     const OperandStrides order{stridesOf(program.inputs, operands),

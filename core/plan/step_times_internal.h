@@ -30,12 +30,14 @@ private:
     std::vector<const Extents*> stridesOf(const std::vector<OperandType>& types,
                                           const std::vector<ValueId>& values) const;
     int64_t makerOf(ValueId value) const;
+    bool isOnce(NodeId node) const;
 
     const Graph* m_graph;
     const DeviceProfile* m_profile;
     const ValueOrders* m_orders;
     std::vector<size_t> m_place;
     std::vector<bool> m_isView;
+    std::vector<bool> m_isFixed; ///< of fixedValues()
     ReuseDistances m_reuse;
 };
 

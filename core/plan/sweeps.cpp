@@ -63,7 +63,7 @@ SweepStep SweepFinder::describe(const Step& step) const {
     SweepStep out;
     const int64_t images = imagesOf(step.program);
     std::optional<ImageSlice> slice;
-    bool possible = images > 1 && !step.strict;
+    bool possible = images > 1 && !step.strict && !m_plan.isOnce(step);
     for (const auto* list : {&step.inputs, &step.outputs})
         for (uint32_t value : *list)
             possible = possible && m_plan.values[value].residence != Residence::Host;

@@ -164,10 +164,9 @@ Result<void> CudaExecutable::loadTactics() {
     if (!memory)
         return failure(memory.error());
     m_workspace = std::move(*memory);
-    const std::vector<bool> isConstant = constantSteps(*m_plan);
-    for (size_t i = 0; i < m_steps.size(); ++i)
-        for (uint32_t output : m_plan->steps[i].outputs)
-            if (isConstant[i])
+    for (const Step& step : m_plan->steps)
+        for (uint32_t output : step.outputs)
+            if (m_plan->isOnce(step))
                 if (auto kept = m_memory->keep(output); !kept)
                     return kept;
     for (const Step& step : m_plan->steps) {
@@ -193,7 +192,9 @@ Result<void> CudaExecutable::callOnce(size_t step, double deadlineSeconds) {
 
 /// What the host makes of constants, and cannot, shows in a run. A graph's steps are none of it.
 Result<void> CudaExecutable::computeConstants(double deadlineSeconds) {
-    m_isDone = constantSteps(*m_plan);
+    m_isDone.clear();
+    for (const Step& step : m_plan->steps)
+        m_isDone.push_back(m_plan->isOnce(step));
     for (size_t step = 0; step < m_steps.size(); ++step) {
         if (!m_isDone[step])
             continue;

@@ -95,7 +95,7 @@ std::optional<size_t> sharedOperand(const Plan& plan, const Step& step) {
         return std::nullopt;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
         const PlanValue& value = plan.values[step.inputs[i]];
-        if (value.residence == Residence::Arena &&
+        if (value.residence == Residence::Arena && !value.isFixed &&
             value.offset == plan.values[step.outputs[0]].offset)
             return i;
     }

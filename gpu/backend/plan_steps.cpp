@@ -38,10 +38,18 @@ TuneEnvironment environmentOf(const StepContext& context) {
     return out;
 }
 
+/// Of one call, where a step of constants alone has no time in a run.
+TimeEstimate predictedCall(const Plan& plan, const Step& step, const DeviceProfile& profile) {
+    return plan.isOnce(step)
+               ? predictTime(step.program, predictTraffic(step.program, profile, {}), profile)
+               : step.predicted;
+}
+
 /// Steps that the reference functions compute in about a tenth of a second.
 bool hostMayJudge(const Step& step) {
     constexpr int64_t mostBytes = int64_t{16} << 20, mostFlops = 200'000'000;
-    return step.traffic.logical() <= mostBytes && workOf(step.program).flops <= mostFlops;
+    return logicalTraffic(step.program).logical() <= mostBytes &&
+           workOf(step.program).flops <= mostFlops;
 }
 
 const char* nameOf(ChoiceBasis basis) {
@@ -111,24 +119,6 @@ bool onHost(const Plan& plan, const Step& step) {
     return false;
 }
 
-std::vector<bool> constantSteps(const Plan& plan) {
-    std::vector<bool> out(plan.steps.size(), false), isConstant(plan.values.size(), false);
-    for (size_t i = 0; i < plan.values.size(); ++i)
-        isConstant[i] = plan.values[i].residence == Residence::Constant;
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-        const Step& step = plan.steps[i];
-        out[i] = !step.inputs.empty() && !step.outputs.empty() &&
-                 std::all_of(step.inputs.begin(), step.inputs.end(),
-                             [&](uint32_t input) { return isConstant[rootOf(plan, input)]; }) &&
-                 std::all_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t output) {
-                     return plan.values[output].residence == Residence::Arena;
-                 });
-        for (uint32_t output : step.outputs)
-            isConstant[output] = isConstant[output] || out[i];
-    }
-    return out;
-}
-
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
                                                TuneStore& store, Progress& progress) {
     std::vector<PreparedStep> out(plan.steps.size());
@@ -155,7 +145,7 @@ Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepConte
                         tacticKey(request, environment, step.inPlace,
                                   readsColdWeights(plan, step, context.device.facts().l2Bytes)),
                         request.allowed,
-                        step.predicted,
+                        predictedCall(plan, step, context.profile),
                         candidatesOf(request, context),
                         hostMayJudge(step)};
             for (const auto& candidate : tasks[i].tactics.candidates)

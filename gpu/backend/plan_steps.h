@@ -59,10 +59,6 @@ KernelRequest requestOf(const Plan& plan, const Step& step, const RequestTarget&
 /// An operand has no fixed size, so its value lives on the host.
 bool onHost(const Plan& plan, const Step& step);
 
-/// Steps that read constants alone, or what such steps make, and whose results are read by steps
-/// alone: weights that are dequantised, mostly. Parallel to the plan's steps.
-std::vector<bool> constantSteps(const Plan& plan);
-
 /// Parallel to the plan's steps. Errors of tuneSteps.
 Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepContext& context,
                                                TuneStore& store, Progress& progress);

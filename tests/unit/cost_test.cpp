@@ -132,9 +132,9 @@ TEST(PredictTraffic, RecentDataComesFromL2) {
     KernelProgram program =
         programOf(bodyFrom("(float[1024,1024] x) => (float[1024,1024] y) { y = Relu(x) }"));
     const DeviceProfile profile = h200();
-    Traffic cold = predictTraffic(program, profile, {-1});
-    Traffic warm = predictTraffic(program, profile, {0});
-    Traffic stale = predictTraffic(program, profile, {int64_t(1) << 30});
+    Traffic cold = predictTraffic(program, profile, {{-1}});
+    Traffic warm = predictTraffic(program, profile, {{0}});
+    Traffic stale = predictTraffic(program, profile, {{int64_t(1) << 30}});
     EXPECT_EQ(cold.dram, cold.logical());
     EXPECT_LT(warm.dram, cold.dram);
     EXPECT_EQ(stale.dram, cold.dram);
@@ -315,13 +315,13 @@ TEST(TimeModel, AProcessorKeepsSmallResultsAndFetchesLinesOfLargeOnes) {
         const KernelProgram relu = programOf(
             bodyFrom("(float[" + extent + "] x) => (float[" + extent + "] y) { y = Relu(x) }"));
         // The input lies in the cache as far as it can.
-        return predictTraffic(relu, cpu, {0}).dram;
+        return predictTraffic(relu, cpu, {{0}}).dram;
     };
     EXPECT_EQ(written("1024"), 4096 * 4096 / (1 << 20) * 3) << "a part of 1/256, three times";
     EXPECT_EQ(written("1048576"), (4 << 20) * 3) << "read, fetched, written";
     EXPECT_EQ(predictTraffic(programOf(bodyFrom("(float[1024] x) => (float[1024] y) "
                                                 "{ y = Relu(x) }")),
-                             h200(), {0})
+                             h200(), {{0}})
                   .dram,
               4096)
         << "a GPU writes out what it has";
@@ -349,7 +349,7 @@ TEST(TimeModel, APlaceThatACoreHasLostIsMissedLikeAnOperand) {
     const KernelProgram row = programOf(bodyFrom(normalised));
     const int64_t far = 4 << 20;
     auto missed = [&](int64_t place, int64_t code = 0) {
-        return predictTraffic(row, cpu, {0, 0, 0}, {place}, code).l2;
+        return predictTraffic(row, cpu, {{0, 0, 0}, {place}, code}).l2;
     };
     EXPECT_EQ(missed(0), 0);
     EXPECT_EQ(missed(far), 64 * 768 * 4 / 2);
@@ -360,15 +360,15 @@ TEST(TimeModel, APlaceThatACoreHasLostIsMissedLikeAnOperand) {
     }
     EXPECT_GT(missed(0, far), 0) << "its code";
     // Where nobody knows, as much is gone as of the operands.
-    EXPECT_EQ(predictTraffic(row, cpu, {0, 0, 0}).l2, 0);
-    EXPECT_GT(predictTraffic(row, cpu, {far, far, far}).l2,
-              predictTraffic(row, cpu, {far, far, far}, {0}).l2);
+    EXPECT_EQ(predictTraffic(row, cpu, {{0, 0, 0}}).l2, 0);
+    EXPECT_GT(predictTraffic(row, cpu, {{far, far, far}}).l2,
+              predictTraffic(row, cpu, {{far, far, far}, {0}}).l2);
 }
 
 TEST(TimeModel, PlacesAreNothingToAGpu) {
     const KernelProgram row = programOf(bodyFrom(normalised));
-    const Traffic without = predictTraffic(row, h200(), {0, 0, 0});
-    const Traffic with = predictTraffic(row, h200(), {0, 0, 0}, {1 << 30}, 1 << 30);
+    const Traffic without = predictTraffic(row, h200(), {{0, 0, 0}});
+    const Traffic with = predictTraffic(row, h200(), {{0, 0, 0}, {1 << 30}, 1 << 30});
     EXPECT_EQ(with.l2, without.l2);
     EXPECT_EQ(with.dram, without.dram);
     DeviceProfile waits = h200();
@@ -380,7 +380,7 @@ TEST(TimeModel, RowsWaitForWhatTheyMissAndStreamsDoNot) {
     DeviceProfile cpu = processor();
     auto more = [&](const char* body) {
         const KernelProgram program = programOf(bodyFrom(body));
-        Traffic near = predictTraffic(program, cpu, {0, 0, 0});
+        Traffic near = predictTraffic(program, cpu, {{0, 0, 0}});
         near.dram = 0;
         Traffic far = near;
         far.l2 += 1'000'000;

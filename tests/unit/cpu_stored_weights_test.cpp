@@ -115,8 +115,15 @@ std::string expectAsInterpreted(const Product& product, uint32_t seed) {
         auto compiled = CompiledGraph::compile(graph.clone(), options);
         EXPECT_TRUE(compiled) << (compiled ? "" : compiled.error().text());
         tactics.clear();
-        for (size_t i = 0; i < compiled->plan().steps.size(); ++i)
-            tactics += compiled->executable().tactic(i) + "; ";
+        for (size_t i = 0; i < compiled->plan().steps.size(); ++i) {
+            const Step& step = compiled->plan().steps[i];
+            const std::string tactic = compiled->executable().tactic(i);
+            tactics += tactic + "; ";
+            if (tactic.find("weights of 4 bits") != std::string::npos) {
+                EXPECT_LT(step.traffic.logicalRead, logicalTraffic(step.program).logicalRead)
+                    << "codes are read, no floats";
+            }
+        }
         auto found = compiled->run({x});
         EXPECT_TRUE(found) << (found ? "" : found.error().text());
         for (size_t output = 0; output < wanted->size(); ++output) {

@@ -13,9 +13,9 @@ using namespace fuselage::test;
 namespace {
 
 /// Distances of every step, by the name of what it makes.
-std::map<std::string, planner::UseDistances> distancesOf(const Plan& plan) {
+std::map<std::string, UseDistances> distancesOf(const Plan& plan) {
     planner::MemoryUses uses(plan);
-    std::map<std::string, planner::UseDistances> out;
+    std::map<std::string, UseDistances> out;
     for (const Step& step : plan.steps)
         out[plan.values[step.outputs[0]].name] = uses.next();
     return out;
