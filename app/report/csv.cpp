@@ -83,13 +83,15 @@ std::string renderKernelsCsv(const RunReport& run) {
 
 std::string renderMatchesCsv(const RunReport& run) {
     return csvRow("model", "fused_node", "rule", "file", "line", "nodes", "bytes_before",
-                  "bytes_after", "launches_before", "launches_after", "before_us", "after_us") +
+                  "bytes_after", "launches_before", "launches_after", "before_us", "after_us",
+                  "predicted_before_us", "predicted_after_us") +
            eachReport(run, [](const std::string& id, const Report& report) {
                std::string out;
                for (const MatchReport& m : report.matches)
                    out += csvRow(id, m.fusedNode, m.rule, m.file, m.line, listed(m.nodes),
                                  m.bytesBefore, m.bytesAfter, m.launchesBefore, m.launchesAfter,
-                                 micros(m.measuredBefore), micros(m.measuredAfter));
+                                 micros(m.measuredBefore), micros(m.measuredAfter),
+                                 micros(m.secondsBefore), micros(m.secondsAfter));
                return out;
            });
 }

@@ -197,6 +197,13 @@ std::string matchesTable(const Report& report, const scene::Scene& scene) {
     const bool placed =
         std::any_of(report.matches.begin(), report.matches.end(),
                     [](const MatchReport& match) { return !match.origins.empty(); });
+    const bool measured =
+        std::any_of(report.matches.begin(), report.matches.end(),
+                    [](const MatchReport& match) { return match.measuredAfter.has_value(); });
+    const auto timeCell = [&](const std::optional<double>& found, double predicted) {
+        const double seconds = found.value_or(predicted);
+        return numberCell(seconds, secondsText(seconds) + (measured && !found ? " predicted" : ""));
+    };
     for (const MatchReport& match : report.matches) {
         if (++shown > rowsShown)
             break;
@@ -205,12 +212,10 @@ std::string matchesTable(const Report& report, const scene::Scene& scene) {
         rows += known ? fmt::format("<tr data-group=\"{}\"><td>", group->second) : "<tr><td>";
         if (known)
             rows += chip(scene.groups[group->second].badge, scene.groups[group->second].token);
-        double before = match.measuredBefore.value_or(match.secondsBefore);
-        double after = match.measuredAfter.value_or(match.secondsAfter);
         rows +=
             "</td>" + cell(match.rule) + cell(match.fusedNode) + bytes(match.bytesSaved()) +
-            count(match.launchesSaved()) + numberCell(before, secondsText(before)) +
-            numberCell(after, secondsText(after)) +
+            count(match.launchesSaved()) + timeCell(match.measuredBefore, match.secondsBefore) +
+            timeCell(match.measuredAfter, match.secondsAfter) +
             fmt::format("<td class=\"n {}\" data-v=\"{:.9g}\">{}</td>", match.slower() ? "bad" : "",
                         match.measuredRatio ? match.measuredRatio->ratio : 0,
                         escaped(ratioText(match))) +
@@ -222,8 +227,8 @@ std::string matchesTable(const Report& report, const scene::Scene& scene) {
                                    "fused node",
                                    "#bytes saved",
                                    "#launches saved",
-                                   "#time before",
-                                   "#time after",
+                                   measured ? "#time before" : "#predicted before",
+                                   measured ? "#time after" : "#predicted after",
                                    "#after / before",
                                    "nodes before"};
     if (placed)
