@@ -39,6 +39,7 @@ constexpr LibraryRow rows[] = {
     {Op::GatherND, prepareGatherND},
     {Op::GridSample, prepareGridSample},
     {Op::GatherMatMul, prepareGatherMatMul},
+    {Op::LinearRecurrence, prepareRecurrence},
     {Op::GRU, prepareRecurrent},
     {Op::LSTM, prepareRecurrent},
     {Op::MatMulNBits, prepareBlockedWeights},

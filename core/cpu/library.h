@@ -116,6 +116,7 @@ KernelResult prepareGatherElements(const LibraryCall& call);
 KernelResult prepareGatherMatMul(const LibraryCall& call);
 KernelResult prepareGatherND(const LibraryCall& call);
 KernelResult prepareGridSample(const LibraryCall& call);
+KernelResult prepareRecurrence(const LibraryCall& call); ///< LinearRecurrence
 KernelResult prepareRecurrent(const LibraryCall& call);
 KernelResult prepareScatter(const LibraryCall& call);
 KernelResult prepareScatterND(const LibraryCall& call);

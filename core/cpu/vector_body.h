@@ -157,6 +157,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 #include "core/cpu/vector_reduce.h"
 #include "core/cpu/vector_resample.h"
 #include "core/cpu/vector_fourier.h"
+#include "core/cpu/vector_recurrence.h"
 #include "core/cpu/vector_recurrent.h"
 #include "core/cpu/vector_winograd.h"
 
@@ -371,6 +372,7 @@ void fill(VectorTable& table) {
     fillWinograd(table.winograd);
     fillPool(table.pool);
     fillRecurrent(table.recurrent);
+    table.recur = recur;
     fillInteger(table.integer);
     table.nibbles = nibbleProduct;
 }

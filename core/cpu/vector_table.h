@@ -299,6 +299,23 @@ struct DigitBlock {
     int32_t unused[3] = {};
 };
 
+/// One token of a recurrence (core/ops/linear_recurrence.h): what it makes of some columns of a
+/// state, which need nothing of the others.
+struct RecurrenceTile {
+    static constexpr size_t columns = 32;
+
+    float* state = nullptr;       ///< [depth, columns]
+    const float* key = nullptr;   ///< [depth]
+    const float* decay = nullptr; ///< [depth, at decayStep], what is kept; null: all
+    const float* value = nullptr; ///< [columns]
+    const float* query = nullptr; ///< [rows, depth]
+    float* result = nullptr;      ///< [rows, columns]
+    size_t depth = 0, rows = 0;
+    size_t decayStep = 1; ///< 0: one for all
+    float rate = 1;
+    bool corrects = false; ///< what the state says of the key is taken from the value
+};
+
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
 
@@ -322,6 +339,7 @@ struct VectorTable {
     PoolLoops pool;
     RecurrentLoopTable recurrent;
     IntegerLoops integer;
+    void (*recur)(const RecurrenceTile& tile) = nullptr;
     void (*nibbles)(const NibbleTile& tile) = nullptr;
     void (*nibblesByDigits)(const NibbleTile& tile) = nullptr; ///< or null
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};

@@ -229,6 +229,7 @@ enum class Op : uint16_t {
     SkipSimplifiedLayerNormalization,
     // fuselage
     GatherMatMul,
+    LinearRecurrence,
     Count_, ///< number of enumerators, not an operator
 };
 

@@ -14,6 +14,7 @@ constexpr double perCandidate = 14; ///< of an element that may be one of the be
 constexpr double perRunningSum = 2;
 constexpr double perCubicElement = 8;
 constexpr double perTap = 1.5;
+constexpr double perPassOfState = 1.5; ///< of an element, which is loaded and stored as well
 constexpr double perRegionSample = 12;
 constexpr double usualSamples = 4; ///< of a bin of a region, where its size decides
 
@@ -94,6 +95,14 @@ RoutineWork ofGatherMatMul(const Operands& operands) {
     return {operands.results(), operands.results() * (x.empty() ? 0 : extentOf(x, x.size() - 1))};
 }
 
+/// Every token changes and reads the whole state.
+RoutineWork ofLinearRecurrence(const Operands& operands) {
+    const Extents query = operands.input(1);
+    const double passes = 1 + extentOf(query, 3) + (operands.inputCount(5) > 0 ? 1 : 0);
+    return {operands.results(),
+            operands.inputCount(0) * extentOf(query, 1) * passes * perPassOfState};
+}
+
 } // namespace
 
 RoutineWork routineWork(const Graph& graph, const Node& node) {
@@ -117,6 +126,8 @@ RoutineWork routineWork(const Graph& graph, const Node& node) {
         return {operands.results() + operands.inputCount(2) * perUpdate, 0};
     case Op::GatherMatMul:
         return ofGatherMatMul(operands);
+    case Op::LinearRecurrence:
+        return ofLinearRecurrence(operands);
     case Op::GRU:
     case Op::LSTM:
     case Op::RNN:

@@ -5,6 +5,7 @@
 #include "core/onnx/provenance_internal.h"
 #include "core/onnx/reader_internal.h"
 #include "core/onnx/writer_internal.h"
+#include "core/ops/op_table.h"
 
 #include <fmt/format.h>
 
@@ -243,12 +244,18 @@ bool Reader::isNamed(const NodeProto& call) const {
     return m_options.whole.contains(isOnnx ? call.op_type() : domain + "." + call.op_type());
 }
 
-bool Reader::isPlainCall(const NodeProto& call, const FunctionProto& function) {
-    auto named = [](const std::string& name) { return !name.empty(); };
+namespace {
+
+bool isNameGiven(const std::string& name) {
+    return !name.empty();
+}
+
+/// Operands for all inputs, of which some may be left out; every output has a name here, and a node
+/// of its own in the function.
+bool isCallOfAll(const NodeProto& call, const FunctionProto& function) {
     if (call.input_size() != function.input_size() ||
         call.output_size() != function.output_size() || call.output_size() == 0 ||
-        !std::all_of(call.input().begin(), call.input().end(), named) ||
-        !std::all_of(call.output().begin(), call.output().end(), named))
+        !std::all_of(call.output().begin(), call.output().end(), isNameGiven))
         return false;
     std::unordered_set<std::string> made;
     for (const NodeProto& node : function.node())
@@ -256,6 +263,13 @@ bool Reader::isPlainCall(const NodeProto& call, const FunctionProto& function) {
             made.insert(node.output().begin(), node.output().end());
     return std::all_of(function.output().begin(), function.output().end(),
                        [&](const std::string& name) { return made.erase(name) > 0; });
+}
+
+} // namespace
+
+bool Reader::isPlainCall(const NodeProto& call, const FunctionProto& function) {
+    return std::all_of(call.input().begin(), call.input().end(), isNameGiven) &&
+           isCallOfAll(call, function);
 }
 
 bool Reader::isFusedCall(const NodeProto& call, const FunctionProto& function) {
@@ -267,12 +281,16 @@ std::optional<Op> Reader::ownOperatorOf(const NodeProto& call, const FunctionPro
                                         Scope& scope) {
     const std::string name = call.op_type().substr(0, call.op_type().find('_'));
     const auto op = opFromName(fusedDomain, name);
-    if (!op || function.domain() != fusedDomain || !isPlainCall(call, function) ||
+    if (!op || function.domain() != fusedDomain || !isCallOfAll(call, function) ||
         call.input_size() < rowOf(*op).minInputs || call.input_size() > rowOf(*op).maxInputs)
         return std::nullopt;
     Graph graph;
-    NodeSpec spec{*op, name, {}, {"y"}};
+    NodeSpec spec{*op, name, {}, {call.output().begin(), call.output().end()}};
     for (const std::string& input : call.input()) {
+        if (input.empty()) {
+            spec.inputs.emplace_back();
+            continue;
+        }
         auto id = resolve(scope, input, name);
         if (!id || !id->valid())
             return std::nullopt;

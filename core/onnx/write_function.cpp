@@ -4,7 +4,7 @@
 // the real names go with each call.
 #include "core/onnx/metadata_internal.h"
 #include "core/onnx/writer_internal.h"
-#include "core/ops/gather_matmul.h"
+#include "core/ops/own_operators.h"
 #include "core/support/hash.h"
 
 #include <fmt/format.h>
@@ -71,7 +71,7 @@ Node asFused(const Graph& graph, const Node& node, bool few) {
     Node out = node;
     out.op = Op::Fused;
     out.customOp = nameOf(node.op);
-    out.body = gatherMatMulBody(graph, node, few);
+    out.body = writtenOut(graph, node, few);
     return out;
 }
 

@@ -56,7 +56,7 @@ struct GatherMatMul {
 };
 
 /// Whether fewer matrices are asked for than there are, as far as that is known.
-bool asksForFew(const Graph& graph, const Node& node);
+bool choosesFew(const Graph& graph, const Node& node);
 
 /// The node in ONNX's operators, for files and for backends without a routine of it: inputs and
 /// outputs are the node's, the inputs' types those of `graph`. `few`: the matrices are taken out

@@ -223,7 +223,7 @@ private:
 
 } // namespace
 
-bool asksForFew(const Graph& graph, const Node& node) {
+bool choosesFew(const Graph& graph, const Node& node) {
     const auto extentsOf = [&](GatherMatMulInput which) {
         return graph.value(node.inputs[static_cast<size_t>(which)]).type.extents();
     };

@@ -14,6 +14,7 @@
 #include "core/ops/elementwise_math.h"
 #include "core/ops/fill.h"
 #include "core/ops/gather_matmul.h"
+#include "core/ops/linear_recurrence.h"
 #include "core/ops/indexing.h"
 #include "core/ops/layer_norm.h"
 #include "core/ops/losses.h"
@@ -52,6 +53,7 @@ constexpr OpRows families[] = {
     quantizedContractionRows,
     blockedWeightRows,
     gatherMatMulRows,
+    linearRecurrenceRows,
     einsumRows,
     attentionRows,
     rotaryRows,

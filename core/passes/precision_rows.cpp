@@ -65,11 +65,14 @@ constexpr SlotRow keptInputs[] = {
     {Op::BatchNormalization, 1, 4}, // scale and bias, mean and variance have types of their own
     {Op::Resize, 1, 2},             // roi, scales
     {Op::Upsample, 1, 1},
-    {Op::GatherMatMul, 3, 4}, // scales and what codes are counted from
+    {Op::GatherMatMul, 3, 4},     // scales and what codes are counted from
+    {Op::LinearRecurrence, 0, 0}, // what every token changes,
+    {Op::LinearRecurrence, 4, 4}, // and how much of it is kept
 };
 
 constexpr SlotRow keptOutputs[] = {
     {Op::BatchNormalization, 1, 4},
+    {Op::LinearRecurrence, 0, 0},
     {Op::LayerNormalization, 1, 2}, // mean and inverse deviation have the stash type
     {Op::SimplifiedLayerNormalization, 1, 1},
     {Op::SkipLayerNormalization, 1, 2},
@@ -89,8 +92,9 @@ const char* whyKept(Op op, DType storage) {
         if (row.op == op && (!row.float16Only || storage == DType::Float16))
             return row.why;
     const bool random = hasTrait(op, Nondeterministic);
-    // Products whose weights have a form of their own, which is no trait.
-    const bool isProduct = op == Op::GatherMatMul || op == Op::MatMulNBits;
+    // Products whose operands have a form of their own, which is no trait.
+    const bool isProduct =
+        op == Op::GatherMatMul || op == Op::LinearRecurrence || op == Op::MatMulNBits;
     return isProduct || (hasTrait(op, narrowTraits) && !random) ? nullptr
                                                                 : "it has no 16-bit form here";
 }

@@ -89,7 +89,7 @@ std::vector<NodeId> compositesOf(const Graph& graph) {
 /// The body of a GatherMatMul for the sizes that `graph` knows: what they decide is computed.
 std::shared_ptr<const Graph> bodyOf(const Graph& graph, const Node& node) {
     auto body =
-        std::make_shared<Graph>(gatherMatMulBody(graph, node, asksForFew(graph, node))->clone());
+        std::make_shared<Graph>(gatherMatMulBody(graph, node, choosesFew(graph, node))->clone());
     Progress silent;
     if (!prepareGraph(*body, silent)) // then the planner says what is wrong with it
         inferShapes(*body);

@@ -41,6 +41,7 @@ bool fitsInts(const OperandLayout& layout);
 EmitResult emitFloat8Linear(const KernelRequest& request);
 EmitResult emitGather(const KernelRequest& request);
 EmitResult emitGemvNibbles(const KernelRequest& request);
+EmitResult emitRecurrence(const KernelRequest& request);
 EmitResult emitResize(const KernelRequest& request);
 EmitResult emitRecurrent(const KernelRequest& request);
 EmitResult emitTopK(const KernelRequest& request);

@@ -82,6 +82,8 @@ std::vector<VariantRow> allVariants() {
                       "elements that an index chooses, 16 bytes a thread"},
                      {"resize_table", ProgramKind::Library, emitResize,
                       "sources and weights of each position in a table"},
+                     {"recurrence", ProgramKind::Library, emitRecurrence,
+                      "a block some columns of a state, kept in registers from token to token"},
                      {"recurrent", ProgramKind::Library, emitRecurrent,
                       "a block a sequence, a warp a row of the gates"},
                      {"topk", ProgramKind::Library, emitTopK,

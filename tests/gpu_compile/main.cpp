@@ -63,6 +63,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"integer_64x64_split", 168},
         {"pointwise_plain", 40},
         {"pointwise_vector", 48},
+        {"recurrence", 168},
         {"recurrent", 64},
         {"resize_table", 64},
         {"row_block", 64},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with kernels of their own: Gather, Resize, TopK, recurrent layers.
+// Operators with kernels of their own: Gather, Resize, TopK, recurrent layers, linear attention.
 #include "tests/shim/suite_cases.h"
 
 #include <fmt/format.h>
@@ -139,6 +139,34 @@ void addTopK(std::vector<Case>& out) {
         {"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
 }
 
+/// Every rule of linear attention, heads whose rate is one, states of odd sizes and of several
+/// blocks, operands of several types.
+void addRecurrences(std::vector<Case>& out) {
+    struct Sizes {
+        int batch, tokens, heads, rows, depth, width;
+    };
+    auto add = [&](const std::string& name, const Sizes& n, const std::string& more,
+                   const std::string& arguments, const std::string& type = "float") {
+        const std::string token = fmt::format("{},{},{}", n.batch, n.tokens, n.heads);
+        const std::string state = fmt::format("{},{},{},{}", n.batch, n.heads, n.depth, n.width);
+        out.push_back(caseOf(
+            "recurrence_" + name,
+            fmt::format("(float[{0}] s, {1}[{2},{3},{4}] q, {1}[{2},{4},1] k, {1}[{2},1,{5}] v{6}) "
+                        "=> (float[{0}] l, {1}[{2},{3},{5}] y) "
+                        "{{ l, y = fuselage.LinearRecurrence(s, q, k, v{7}) }}",
+                        state, type, token, n.rows, n.depth, n.width, more, arguments),
+            "recurrence"));
+    };
+    add("linear", {2, 4, 2, 1, 16, 8}, "", "");
+    add("gated_head", {1, 5, 3, 1, 20, 33}, ", float[1,5,3,1,1] g", ", g");
+    add("gated_rows", {1, 4, 2, 2, 24, 40}, ", float[1,4,2,24,1] g", ", g", "float16");
+    add("delta", {2, 3, 2, 1, 5, 7}, ", float[2,3,2,1,1] b", ", , b");
+    add("gated_delta", {1, 3, 2, 1, 36, 65}, ", float[1,3,2,36,1] g, float[1,3,1,1,1] b", ", g, b",
+        "bfloat16");
+    add("queries", {1, 2, 1, 3, 70, 9}, ", float16[1,2,1,1,1] g, float[1,2,1,1,1] b", ", g, b");
+    add("one_token", {1, 1, 2, 1, 128, 32}, ", float[1,1,2,1,1] g, float[1,1,2,1,1] b", ", g, b");
+}
+
 } // namespace
 
 std::vector<Case> libraryCases() {
@@ -159,6 +187,7 @@ std::vector<Case> libraryCases() {
     addFloat8(out);
     addResizes(out);
     addTopK(out);
+    addRecurrences(out);
     auto layer = [&](const std::string& name, const std::string& body) {
         out.push_back(caseOf("recurrent_" + name, body, "recurrent"));
     };

@@ -80,6 +80,11 @@ struct Case {
         (constant ? constants : inputs).emplace(name, std::move(value));
     }
 
+    DType typeOf(const std::string& name) const {
+        const auto constant = constants.find(name);
+        return constant == constants.end() ? inputs.at(name).dtype() : constant->second.dtype();
+    }
+
     std::string body(const std::string& op, const std::string& attributes, DType dtype,
                      const Extents& result, const std::string& more = "") const {
         const std::string y = more.empty() ? "y" : "c";

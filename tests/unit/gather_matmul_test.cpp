@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GatherMatMul: what it is written out as, for few indices and for many, the loops of the CPU with
 // every table of this machine and a saved file, all against the reference function.
-#include "core/graph/text.h"
-#include "core/graph/verify.h"
-#include "core/onnx/model_file.h"
 #include "core/ops/gather_matmul.h"
-#include "core/passes/passes.h"
-#include "core/passes/write_out.h"
-#include "cpu_integer_support.h"
+#include "own_operator_support.h"
 
 #include <numeric>
 
@@ -90,37 +85,8 @@ DrawnGather drawnGather(uint32_t seed) {
     return out;
 }
 
-struct Judged {
-    LowerRequest request;
-    std::vector<ReferenceValue> inputs;
-    ReferenceValue wanted;
-};
-
-std::optional<ReferenceValue> interpreted(const Graph& graph,
-                                          const std::vector<ReferenceValue>& inputs) {
-    ThreadPool threads(1);
-    Progress progress;
-    auto out = interpret(graph, inputs, threads, progress);
-    EXPECT_TRUE(out) << (out ? "" : out.error().text());
-    return out ? std::optional((*out)[0]) : std::nullopt;
-}
-
 Judged judged(const DrawnGather& drawn) {
-    Judged out;
-    out.request = bodyFrom(drawn.body, drawn.operands.constants);
-    for (ValueId id : out.request.body->inputs()) {
-        const std::string& name = out.request.body->value(id).name;
-        auto constant = drawn.operands.constants.find(name);
-        out.inputs.push_back(ReferenceValue::from(constant == drawn.operands.constants.end()
-                                                      ? drawn.operands.inputs.at(name)
-                                                      : constant->second));
-    }
-    out.wanted = interpreted(*out.request.body, out.inputs).value_or(ReferenceValue());
-    return out;
-}
-
-const Node& onlyNode(const Graph& graph) {
-    return graph.node(graph.nodes().front());
+    return {drawn.body, drawn.operands};
 }
 
 constexpr uint32_t seeds = 120;
@@ -131,19 +97,7 @@ TEST(GatherMatMul, LoopsAreTheReference) {
     for (uint32_t seed = 0; seed < seeds && !HasFailure(); ++seed) {
         const DrawnGather drawn = drawnGather(seed);
         SCOPED_TRACE(drawn.body);
-        const Judged judge = judged(drawn);
-        const KernelProgram program = programOf(judge.request);
-        ASSERT_TRUE(program.body);
-        for (size_t table = 0; table < vectorTableCount(); ++table)
-            for (int count : {1, 2}) {
-                CpuRun run = runOnCpu(program, judge.inputs, judge.request.constants,
-                                      testing_cpu::Order::RowMajor, count, prepareKernel,
-                                      vectorTable(table));
-                SCOPED_TRACE(std::string(vectorTable(table).name) + ": " + run.tactic);
-                ASSERT_EQ(run.tactic.find("rows by matrix"), 0U);
-                ASSERT_FALSE(run.outputs.empty());
-                expectNearLargest(run.outputs[0], judge.wanted, drawn.tolerance);
-            }
+        expectLoops(judged(drawn), "rows by matrix", drawn.tolerance);
     }
 }
 
@@ -194,7 +148,7 @@ TEST(GatherMatMul, OperandsOfOtherTypesAndShapesAreContradictions) {
         })) << text;
         const Node& node = onlyNode(*graph);
         for (const bool few : {false, true})
-            EXPECT_TRUE(gatherMatMulBody(*graph, node, few)) << "what is wrong may be written";
+            EXPECT_TRUE(writtenOut(*graph, node, few)) << "what is wrong may be written";
     }
 }
 
@@ -202,21 +156,7 @@ TEST(GatherMatMul, WrittenOutIsTheReference) {
     for (uint32_t seed = 0; seed < seeds && !HasFailure(); ++seed) {
         const DrawnGather drawn = drawnGather(seed);
         SCOPED_TRACE(drawn.body);
-        const Judged judge = judged(drawn);
-        const Graph& whole = *judge.request.body;
-        for (const bool few : {false, true}) {
-            const auto written = gatherMatMulBody(whole, onlyNode(whole), few);
-            for (NodeId id : written->nodes())
-                EXPECT_NE(written->node(id).op, Op::CastLike) << "which no GPU has a kernel for";
-            if (auto out = interpreted(*written, judge.inputs))
-                expectNearLargest(*out, judge.wanted, drawn.written);
-        }
-        Graph forGpu = whole.clone();
-        writeOutComposites(forGpu);
-        EXPECT_FALSE(hasComposite(forGpu));
-        ASSERT_TRUE(verify(forGpu));
-        if (auto out = interpreted(forGpu, judge.inputs))
-            expectNearLargest(*out, judge.wanted, drawn.written);
+        expectWrittenOut(judged(drawn), drawn.written);
     }
 }
 
@@ -225,19 +165,7 @@ TEST(GatherMatMul, AFileHoldsItAsAFunctionAndGivesItBack) {
         const DrawnGather drawn = drawnGather(seed);
         SCOPED_TRACE(drawn.body);
         const Judged judge = judged(drawn);
-        auto bytes = model_io::toBytes(*judge.request.body);
-        ASSERT_TRUE(bytes) << bytes.error().text();
-        auto again = model_io::loadBytes(*bytes, "", {});
-        ASSERT_TRUE(again) << again.error().text();
-        ASSERT_EQ(again->nodeCount(), 1U) << fuselage::text(*again);
-        EXPECT_EQ(onlyNode(*again).op, Op::GatherMatMul);
-        EXPECT_EQ(fuselage::text(*again), text(*judge.request.body));
-        model_io::LoadOptions plain;
-        plain.restoreFused = false;
-        auto inlined = model_io::loadBytes(*bytes, "", plain);
-        ASSERT_TRUE(inlined) << inlined.error().text();
-        if (auto out = interpreted(*inlined, judge.inputs))
-            expectNearLargest(*out, judge.wanted, drawn.written);
+        expectKeptByFile(judge, drawn.written);
     }
 }
 

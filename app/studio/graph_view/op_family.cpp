@@ -34,7 +34,8 @@ constexpr FamilyRow families[] = {
      "ScatterElements Squeeze Unsqueeze Flatten Expand Tile Pad Resize Upsample DepthToSpace "
      "SpaceToDepth Identity Shape Size ConstantOfShape Range NonZero Compress ReverseSequence"},
     {{QT_TRANSLATE_NOOP("OpFamily", "attention and recurrence"), "rule-4"},
-     "Attention MultiHeadAttention GroupQueryAttention LSTM GRU RNN DynamicQuantizeLSTM "
+     "Attention MultiHeadAttention GroupQueryAttention LinearRecurrence LSTM GRU RNN "
+     "DynamicQuantizeLSTM "
      "RotaryEmbedding"},
     {{QT_TRANSLATE_NOOP("OpFamily", "quantisation"), "rule-6"},
      "QuantizeLinear DequantizeLinear DynamicQuantizeLinear Cast"},
