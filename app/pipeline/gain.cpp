@@ -7,6 +7,7 @@
 #include "core/cost/resources.h"
 #include "core/graph/subgraph.h"
 #include "core/kernel/lower_cache.h"
+#include "core/ops/op_table.h"
 #include "core/passes/passes.h"
 #include "core/plan/make_plan.h"
 #include "core/rewrite/match_cache.h"
@@ -16,6 +17,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <unordered_map>
 
@@ -33,8 +35,28 @@ struct Cost {
 /// match, then what readers outside want of nodes that stay for them.
 struct Affected {
     Graph body;
-    std::vector<ValueId> outputs; ///< of the body: those of the match
+    std::vector<ValueId> outputs;      ///< of the body: those of the match
+    std::set<std::string> fixedInputs; ///< of PlanOptions
 };
+
+bool isFixedWithin(const Graph& graph, ValueId value, int& looks) {
+    if (graph.isConstant(value))
+        return true;
+    const NodeId maker = graph.producer(value);
+    if (!maker.valid() || looks-- <= 0)
+        return false;
+    const Node& node = graph.node(maker);
+    return !node.inputs.empty() && !hasTrait(node.op, Trait::ControlFlow) &&
+           std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
+               return !input.valid() || isFixedWithin(graph, input, looks);
+           });
+}
+
+/// Whether constants alone decide the value, a few nodes away: what dequantises a weight, mostly.
+bool isFixed(const Graph& graph, ValueId value) {
+    int looks = 32;
+    return isFixedWithin(graph, value, looks);
+}
 
 /// Values of the nodes that stay, for readers outside.
 std::vector<ValueId> keptValues(const Graph& graph, const Match& match) {
@@ -61,9 +83,11 @@ Affected affectedBy(const Graph& graph, const Match& match,
     const std::vector<ValueId> kept = keptValues(graph, match);
     outputs.insert(outputs.end(), kept.begin(), kept.end());
     Cut cut = cutOut(graph, match.nodes, outputs);
-    Affected out{std::move(cut.body), {}};
+    Affected out{std::move(cut.body), {}, {}};
     for (size_t i = cut.inputs.size(); i-- > 0;) {
         const TensorPtr& constant = graph.value(cut.inputs[i]).constant;
+        if (!constant && isFixed(graph, cut.inputs[i]))
+            out.fixedInputs.insert(out.body.value(out.body.inputs()[i]).name);
         if (!constant)
             continue;
         const ValueId input = out.body.inputs()[i];
@@ -144,6 +168,7 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match, uint64_
         key.add(uint64_t{value.constant != nullptr});
         if (value.constant)
             key.add(*value.constant);
+        key.add(uint64_t{isFixed(graph, id)});
         key.add(value.symbolicContents ? text(*value.symbolicContents) : std::string());
     };
     for (NodeId id : match.nodes) {
@@ -185,9 +210,11 @@ Result<Cost> planned(std::shared_ptr<const Graph> graph, const PlanOptions& opti
     out.seconds = predicted.seconds;
     out.error = (predicted.high - predicted.low) / 2;
     out.bytes = static_cast<double>((*plan)->totalTraffic().logical());
-    out.launches = static_cast<double>((*plan)->steps.size());
     out.peak = static_cast<double>((*plan)->peakBytes);
     for (const Step& step : (*plan)->steps) {
+        if ((*plan)->isOnce(step))
+            continue;
+        ++out.launches;
         out.flops += static_cast<double>(workOf(step.program).flops);
         if (options.profile->kind != DeviceKind::Gpu)
             continue;
@@ -307,7 +334,8 @@ std::variant<GainSides, Reason> sidesOf(const Graph& graph, const Match& match,
     Provenance provenance;
     provenance.rule = match.rule->name; // says what class a plan may give it
     replaceByFused(*fused, nodes, cutOut(*fused, nodes, affected.outputs), "match", provenance);
-    return GainSides{std::make_shared<const Graph>(std::move(affected.body)), std::move(fused)};
+    return GainSides{std::make_shared<const Graph>(std::move(affected.body)), std::move(fused),
+                     std::move(affected.fixedInputs)};
 }
 
 /// Which matches are timed.
@@ -321,6 +349,7 @@ struct Pricing {
     /// Steps around a match that is planned `alone` choose its layouts with it.
     PlanOptions of(const GainSides& sides, bool alone) const {
         PlanOptions out = options;
+        out.fixedInputs = sides.fixedInputs;
         if (alone)
             out.backend = nullptr;
         for (NodeId node : sides.after->nodes())
@@ -351,8 +380,10 @@ Gain gainOf(const Graph& graph, const Match& match, const Pricing& pricing,
     if (!whole || gain.refusal)
         gain = gainBetween(std::get<GainSides>(sides), alone);
     const bool isClose = match.nodes.size() > 1 && std::abs(gain.us) <= gain.error;
-    if (timed == Timed::None || (timed == Timed::Close && !isClose) || !key ||
-        match.rule->isRewrite)
+    // Timed by itself, what is fixed in the model would vary.
+    const bool mayMeasure =
+        !match.rule->isRewrite && std::get<GainSides>(sides).fixedInputs.empty();
+    if (timed == Timed::None || (timed == Timed::Close && !isClose) || !key || !mayMeasure)
         return gain;
     if (auto measured = measurer(*key, std::get<GainSides>(sides))) {
         gain.us = measured->seconds * 1e6;

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -21,6 +22,8 @@ namespace fuselage::app {
 /// them. Inputs of a fused side are alike.
 struct GainSides {
     std::shared_ptr<const Graph> before, after;
+    /// Of PlanOptions; an input that constants alone decide further up.
+    std::set<std::string> fixedInputs = {};
 };
 
 struct MeasuredGain {

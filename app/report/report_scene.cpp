@@ -6,12 +6,12 @@ namespace fuselage::app {
 namespace {
 
 void add(const KernelReport& kernel, scene::Figures& figures) {
-    bool first = figures.launches == 0;
+    const bool first = figures.kernel.empty();
     figures.bytes = (first ? 0 : figures.bytes) + static_cast<double>(kernel.traffic.logical());
     figures.seconds =
         (first ? 0 : figures.seconds) + kernel.measuredSeconds.value_or(kernel.predictedSeconds);
     figures.measured = kernel.measuredSeconds.has_value();
-    ++figures.launches;
+    figures.launches += kernel.hidden.launches > 0 ? 1 : 0;
     std::string text = kernel.kind + (kernel.tactic.empty() ? "" : " (" + kernel.tactic + ")");
     figures.kernel += (first ? "" : ", ") + text;
 }

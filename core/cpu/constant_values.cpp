@@ -25,9 +25,10 @@ TensorPtr ConstantValues::of(uint32_t value) {
     const RootPlace place = placeOf(*m_plan, value);
     auto root = m_made.find(place.root);
     if (root == m_made.end() || root->second->dtype() != asked.dtype ||
-        root->second->elementCount() != elementCount(asked.extents)) // a part, or one repeated
+        root->second->elementCount() < elementCount(asked.extents)) // repeated
         return nullptr;
-    if (place.offset == 0 && isRowMajor(asked.extents, asked.strides))
+    if (place.offset == 0 && root->second->elementCount() == elementCount(asked.extents) &&
+        isRowMajor(asked.extents, asked.strides))
         return std::make_shared<const Tensor>(root->second->reshaped(asked.extents));
     if (m_isLeft[value])
         return nullptr;
@@ -38,7 +39,7 @@ TensorPtr ConstantValues::of(uint32_t value) {
 
 bool ConstantValues::areAllThat(const Step& step) {
     const auto isOne = [&](uint32_t value) { return of(value) != nullptr; };
-    return !step.inputs.empty() && std::all_of(step.inputs.begin(), step.inputs.end(), isOne) &&
+    return m_plan->isOnce(step) && std::all_of(step.inputs.begin(), step.inputs.end(), isOne) &&
            std::all_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t value) {
                const PlanValue& made = m_plan->values[value];
                return made.residence == Residence::Arena && !made.inner &&

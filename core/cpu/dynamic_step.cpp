@@ -30,7 +30,7 @@ std::shared_ptr<const Graph> specialised(const Graph& body,
     return std::make_shared<const Graph>(std::move(graph));
 }
 
-std::vector<OperandType> typesOf(const Graph& graph, const std::vector<ValueId>& values) {
+std::vector<OperandType> typesOfValues(const Graph& graph, const std::vector<ValueId>& values) {
     std::vector<OperandType> out;
     for (ValueId id : values) {
         const Type& type = graph.value(id).type;
@@ -42,8 +42,8 @@ std::vector<OperandType> typesOf(const Graph& graph, const std::vector<ValueId>&
 /// Of a body all of whose results have no elements; none for another one.
 std::optional<KernelProgram> programOfNothing(const Graph& body) {
     KernelProgram out;
-    out.inputs = typesOf(body, body.inputs());
-    out.outputs = typesOf(body, body.outputs());
+    out.inputs = typesOfValues(body, body.inputs());
+    out.outputs = typesOfValues(body, body.outputs());
     return makesNothing(out) ? std::optional(std::move(out)) : std::nullopt;
 }
 

@@ -58,6 +58,8 @@ public:
 
     std::string description() const override { return "double precision, one operator at a time"; }
 
+    bool preparesConstants() const override { return false; }
+
     std::optional<Reason> supports(const KernelProgram&) const override { return std::nullopt; }
 
     Result<std::unique_ptr<Executable>> prepare(std::shared_ptr<const Plan> plan,

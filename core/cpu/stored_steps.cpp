@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/stored_steps.h"
 
+#include "core/plan/value_transfer.h"
+
 #include <algorithm>
 
 namespace fuselage::cpu {
@@ -70,6 +72,14 @@ std::map<uint32_t, int64_t> StoredSteps::bytesOf(const Plan& plan) {
     StoredSteps all;
     for (size_t i = 0; i < plan.steps.size(); ++i)
         (void)all.take(plan, i, [&](size_t step) { return sweepOf(plan, step) != nullptr; });
+    // Products want rows of A as they lie; others multiply by floats.
+    for (const Step& step : plan.steps)
+        if (all.of(step)) {
+            const auto& product = std::get<Contraction>(step.program.code);
+            const PlanValue& a = plan.values[step.inputs[product.a.operand]];
+            if (!isRowMajor(a.extents, a.strides))
+                (void)all.release(step);
+        }
     std::map<uint32_t, int64_t> out;
     for (const auto& [value, taken] : all.m_taken)
         out[value] = taken.weights.bytes();

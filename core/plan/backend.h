@@ -109,6 +109,8 @@ public:
     virtual bool isForHost(const Plan& plan, const Step& step) const {
         return (void)plan, (void)step, false;
     }
+    /// Whether steps that read constants alone are computed while preparing.
+    virtual bool preparesConstants() const { return true; }
     /// Plan values of which steps read nothing but the constants of fewer bits that they are
     /// dequantised from, and the bytes of these.
     virtual std::map<uint32_t, int64_t> storedBytes(const Plan& plan) const {

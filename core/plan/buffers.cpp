@@ -198,6 +198,21 @@ int64_t peakOf(const Plan& plan, const std::vector<Block>& blocks) {
     return peak;
 }
 
+/// Results of constants that steps of a run read: they stay, beside the arena.
+int64_t keptBytes(const Plan& plan, const std::map<uint32_t, int64_t>& stored) {
+    std::vector<bool> isRead(plan.values.size(), false);
+    for (const Step& step : plan.steps)
+        if (!plan.isOnce(step))
+            for (uint32_t input : step.inputs)
+                isRead[rootOf(plan, input)] = true;
+    int64_t out = 0;
+    for (uint32_t value = 0; value < plan.values.size(); ++value)
+        if (isRead[value] && plan.values[value].isFixed &&
+            plan.values[value].residence == Residence::Arena && !stored.contains(value))
+            out += plan.values[value].bytes;
+    return out;
+}
+
 } // namespace
 
 int64_t spanBytes(const PlanValue& value, const Sweep* sweep) {
@@ -211,7 +226,7 @@ int64_t spanBytes(const PlanValue& value, const Sweep* sweep) {
     return (last + 1) * static_cast<int64_t>(sizeOf(value.dtype));
 }
 
-void placeBuffers(Plan& plan, bool reuseMemory) {
+void placeBuffers(Plan& plan, bool reuseMemory, const std::map<uint32_t, int64_t>& stored) {
     findLifetimes(plan);
     auto place = [&](std::vector<Block>& blocks) {
         const int64_t bytes = placeBlocks(blocks, reuseMemory);
@@ -236,7 +251,7 @@ void placeBuffers(Plan& plan, bool reuseMemory) {
     size_t last = blocks.size() - plan.sweeps.size();
     for (Sweep& sweep : plan.sweeps)
         sweep.offset = blocks[last++].offset;
-    plan.peakBytes = peakOf(plan, blocks);
+    plan.peakBytes = peakOf(plan, blocks) + keptBytes(plan, stored);
     plan.constantBytes = 0;
     for (const PlanValue& value : plan.values)
         if (value.residence == Residence::Constant)

@@ -2,6 +2,8 @@
 #include "core/plan/constant_steps.h"
 
 #include "core/ops/op_table.h"
+#include "core/plan/backend.h"
+#include "core/plan/planner_internal.h"
 
 #include <algorithm>
 
@@ -40,14 +42,48 @@ std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(Value
     return out;
 }
 
-void findFixed(Plan& plan) {
+std::vector<bool> fixedValues(const Graph& graph, const PlanOptions& options) {
+    return fixedValues(graph, [&](ValueId value) {
+        return options.fixedInputs.contains(graph.value(value).name) &&
+               !graph.producer(value).valid();
+    });
+}
+
+void orderFixedFirst(const Graph& graph, std::vector<PlannedNode>& nodes,
+                     const PlanOptions& options) {
+    const std::vector<bool> fixed = fixedValues(graph, options);
+    std::stable_partition(nodes.begin(), nodes.end(), [&](const PlannedNode& planned) {
+        const std::vector<ValueId>& outputs = graph.node(planned.node).outputs;
+        return std::all_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+            return !output.valid() || fixed[output.index()];
+        });
+    });
+}
+
+namespace {
+
+/// What a backend finds computed where it asks for the value.
+bool isFound(const Plan& plan, uint32_t value) {
+    const PlanValue& asked = plan.values[value];
+    const PlanValue& root = plan.values[rootOf(plan, value)];
+    return root.isFixed && asked.dtype == root.dtype &&
+           (asked.residence != Residence::Alias ||
+            (!root.constant && elementCount(asked.extents) <= elementCount(root.extents)));
+}
+
+} // namespace
+
+void findFixed(Plan& plan, const PlanOptions& options) {
+    const bool isPrepared = !options.backend || options.backend->preparesConstants();
     for (PlanValue& value : plan.values)
-        value.isFixed = value.residence == Residence::Constant;
-    auto isFixed = [&](uint32_t value) { return plan.values[rootOf(plan, value)].isFixed; };
+        value.isFixed =
+            value.residence == Residence::Constant ||
+            (value.residence == Residence::Input && options.fixedInputs.contains(value.name));
     for (const Step& step : plan.steps) {
         const bool isOnce =
-            !step.inputs.empty() && makesTheSame(plan.graph->node(step.node)) &&
-            std::all_of(step.inputs.begin(), step.inputs.end(), isFixed) &&
+            isPrepared && !step.inputs.empty() && makesTheSame(plan.graph->node(step.node)) &&
+            std::all_of(step.inputs.begin(), step.inputs.end(),
+                        [&](uint32_t input) { return isFound(plan, input); }) &&
             std::all_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t output) {
                 return plan.values[output].residence == Residence::Arena;
             });
@@ -55,7 +91,8 @@ void findFixed(Plan& plan) {
             plan.values[output].isFixed = isOnce;
     }
     for (uint32_t value = 0; value < plan.values.size(); ++value)
-        plan.values[value].isFixed = isFixed(value);
+        if (plan.values[value].residence == Residence::Alias)
+            plan.values[value].isFixed = isFound(plan, value);
 }
 
 } // namespace planner

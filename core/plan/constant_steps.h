@@ -3,6 +3,7 @@
 // compute that once, while they prepare; so no run pays for it, and no prediction counts it.
 #pragma once
 
+#include "core/plan/make_plan.h"
 #include "core/plan/plan.h"
 
 #include <functional>
@@ -12,10 +13,14 @@ namespace fuselage::planner {
 
 /// By ValueId: constants, values that `isGiven` calls so, and what nodes make of nothing else.
 /// Nodes with bodies, and those without operands, make none.
-std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(ValueId)>& isGiven = {});
+std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(ValueId)>& isGiven);
 
-/// Sets PlanValue::isFixed once views are resolved: a result that lies within one that varies, as
-/// part of a Concat, is computed in every run.
-void findFixed(Plan& plan);
+/// Given are the inputs that the options call fixed.
+std::vector<bool> fixedValues(const Graph& graph, const PlanOptions& options);
+
+/// Phase 4b: sets PlanValue::isFixed once views are resolved. A result that lies within one that
+/// varies, as part of a Concat, is computed in every run; so is what reads a view that repeats
+/// elements, or one of a constant, of which backends make no copies.
+void findFixed(Plan& plan, const PlanOptions& options);
 
 } // namespace fuselage::planner

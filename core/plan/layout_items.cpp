@@ -23,7 +23,7 @@ LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes
       m_index(plan.graph->valueBound(), none), m_orders(plan.values.size()),
       m_free(plan.values.size(), false), m_isFixed(plan.values.size(), false),
       m_wholeOf(plan.values.size(), none) {
-    const std::vector<bool> fixed = fixedValues(*plan.graph);
+    const std::vector<bool> fixed = fixedValues(*plan.graph, options);
     for (uint32_t i = 0; i < plan.values.size(); ++i) {
         m_index[plan.values[i].value.index()] = i;
         m_isFixed[i] = fixed[plan.values[i].value.index()];

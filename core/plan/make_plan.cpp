@@ -278,6 +278,7 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
     }
     plan->graph = graph;
     planner::orderLate(*graph, *nodes);
+    planner::orderFixedFirst(*graph, *nodes, options);
     planner::makeValuesAndSteps(*plan, *nodes);
     if (auto sized = planner::checkSizes(*plan); !sized)
         return failure(sized.error());
@@ -288,15 +289,19 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
     ViewKinds kinds = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
     if (auto resolved = planner::resolveViews(*plan, *nodes, kinds); !resolved)
         return failure(resolved.error());
-    if (options.stridedViews)
+    planner::findFixed(*plan, options);
+    if (options.stridedViews) {
         planner::aliasConcats(*plan);
-    planner::findFixed(*plan);
+        planner::findFixed(*plan, options);
+    }
     planner::classifySteps(*plan, options);
     if (options.groupSmall)
         planner::groupSteps(*plan, options);
     if (options.sweeps && !options.strict)
         planner::findSweeps(*plan, options);
-    planner::placeBuffers(*plan, options.reuseMemory);
+    planner::placeBuffers(*plan, options.reuseMemory,
+                          options.backend ? options.backend->storedBytes(*plan)
+                                          : std::map<uint32_t, int64_t>());
     planner::predictSteps(*plan, *options.profile, options.backend);
     return plan;
 }

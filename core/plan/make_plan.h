@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 namespace fuselage {
@@ -20,6 +21,9 @@ struct PlanOptions : PlanForm {
     /// (core/passes/precision.h).
     Precision precision = Precision::Fp32;
     bool strict = false; ///< every step is exact (N0)
+    /// Inputs that are the same in every run, for prediction: of a part of a graph, what the graph
+    /// around it computes from constants alone.
+    std::set<std::string> fixedInputs = {};
 };
 
 /// Orders, lowers, splits what does not lower, decides views, layouts and buffers. Every shape of

@@ -185,7 +185,9 @@ struct Plan {
     bool pricedLayouts = false; ///< predicted times know how operands lie
     std::vector<Sweep> sweeps;  ///< ascending, apart
     int64_t arenaBytes = 0;     ///< size of the arena after placement
-    int64_t peakBytes = 0;      ///< exact: largest sum of live arena and output bytes at any step
+    /// Exact: the largest sum of live arena and output bytes at any step, and what was computed
+    /// while preparing and is read in a run.
+    int64_t peakBytes = 0;
     int64_t constantBytes = 0;
 
     /// Whether the step is computed while preparing: its results are fixed, and live in the arena.

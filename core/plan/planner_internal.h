@@ -59,6 +59,11 @@ Result<std::vector<GroupRecord>> joinProducts(std::shared_ptr<const Graph>& grap
 /// (order_late.cpp).
 void orderLate(const Graph& graph, std::vector<PlannedNode>& nodes);
 
+/// And those that constants alone decide stand in front of all others, between which they would
+/// stand in the way of sweeps (constant_steps.cpp).
+void orderFixedFirst(const Graph& graph, std::vector<PlannedNode>& nodes,
+                     const PlanOptions& options);
+
 /// Nodes of the graph as one body, without fused nodes in it.
 LowerRequest requestFor(const Graph& graph, const std::vector<NodeId>& nodes,
                         const std::vector<ValueId>& outputs);
@@ -100,8 +105,6 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
 /// Phase 4: operands of a Concat are written straight into their part of its result.
 void aliasConcats(Plan& plan);
 
-/// Phase 4b: which steps a backend computes while preparing (constant_steps.h).
-
 /// Phase 5: the class of every step.
 void classifySteps(Plan& plan, const PlanOptions& options);
 
@@ -115,8 +118,9 @@ void findSweeps(Plan& plan, const PlanOptions& options);
 /// images of one pass where it is given.
 int64_t spanBytes(const PlanValue& value, const Sweep* sweep = nullptr);
 
-/// Phase 7: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp).
-void placeBuffers(Plan& plan, bool reuseMemory);
+/// Phase 7: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp). `stored`: of
+/// Backend::storedBytes().
+void placeBuffers(Plan& plan, bool reuseMemory, const std::map<uint32_t, int64_t>& stored);
 
 /// Whether the backend computes it by a routine that writes in the order of what it reads.
 bool followsOrder(const KernelProgram& program, const Backend* backend);

@@ -163,7 +163,7 @@ void aliasConcats(Plan& plan) {
     for (Step& step : plan.steps) {
         const Copy* concat = asConcat(step.program);
         uint32_t result = step.outputs.empty() ? 0 : step.outputs[0];
-        bool possible = concat != nullptr;
+        bool possible = concat != nullptr && !plan.isOnce(step); // what is done has its place
         if (possible)
             for (const Copy::Piece& piece : concat->pieces) {
                 uint32_t operand = step.inputs[piece.read->operand];

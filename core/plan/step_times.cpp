@@ -18,7 +18,7 @@ std::vector<int64_t> logicalBytes(const Graph& graph, const std::vector<PlannedN
 StepTimes::StepTimes(const Graph& graph, const std::vector<int64_t>& bytes, const PlanRound& round)
     : m_graph(&graph), m_profile(round.profile), m_orders(round.orders),
       m_place(graph.nodeBound(), 0), m_isView(graph.nodeBound(), false),
-      m_isFixed(fixedValues(graph)), m_reuse(*round.profile) {
+      m_isFixed(fixedValues(graph, round)), m_reuse(*round.profile) {
     size_t place = 0;
     for (NodeId node : topologicalOrder(graph)) {
         const int64_t moved = isOnce(node) ? 0 : bytes[node.index()];

@@ -105,7 +105,17 @@ struct ChainOfConstants {
         const size_t length = 2 + random() % 6;
         for (size_t i = 0; i < length; ++i) {
             const std::string from = fmt::format("a{}", i), to = fmt::format("a{}", i + 1);
-            switch (random() % 4) {
+            switch (random() % 6) {
+            case 4: // parts, which are views, in another order
+                body += fmt::format(" p{0}, q{0} = Split<axis = 0, num_outputs = 2>({1})"
+                                    " {2} = Concat<axis = 0>(q{0}, p{0}) ",
+                                    i, from, to);
+                break;
+            case 5: // one part is computed with
+                body += fmt::format(" p{0}, q{0} = Split<axis = 0, num_outputs = 2>({1})"
+                                    " n{0} = Neg(q{0}) {2} = Concat<axis = 0>(p{0}, n{0}) ",
+                                    i, from, to);
+                break;
             case 3: // of [4, 6], and back to [6, 4] behind it
                 body +=
                     fmt::format(" f{0} = Reshape({1}, wide) {2} = Transpose<perm = [1, 0]>(f{0}) ",

@@ -4,6 +4,7 @@
 #include "app/pipeline/measured_gain.h"
 #include "core/graph/subgraph.h"
 #include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
 #include "core/support/file.h"
 #include "tests/support/temporary_folder.h"
 
@@ -224,4 +225,27 @@ TEST(MeasuredGain, IsCancelledWithinAMatch) {
     auto fused = app::fuseGraph(smallNetwork(), *library, options, progress);
     ASSERT_FALSE(fused);
     EXPECT_EQ(fused.error().code, "cancelled");
+}
+
+/// What constants alone decide is computed while preparing: a fused node that takes it in computes
+/// it in every run.
+TEST(Gain, NothingIsEarnedByWorkThatNoRunDoes) {
+    auto graph = model_io::loadText(
+        "g (float[256,256] x, float[256,256] w, int8[256,256] q) => (float[256,256] v)"
+        " <float s = {0.01}> {"
+        " f = DequantizeLinear(q, s) a = Tanh(f) b = Exp(a) c = Erf(b) y = Add(x, c)"
+        " d = MatMul(y, w) e = MatMul(d, w) g = MatMul(e, w) h = MatMul(g, w) v = MatMul(h, w) }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    ASSERT_TRUE(bindInput(*graph, "q", Tensor(DType::Int8, {256, 256})));
+    app::FuseOptions options;
+    options.decide = Decide::Cost;
+    auto library = app::loadRuleLibrary({});
+    ASSERT_TRUE(library);
+    Progress progress;
+    auto fused = app::fuseGraph(std::move(*graph), *library, options, progress);
+    ASSERT_TRUE(fused) << fused.error().text();
+    for (const TraceEvent& event : fused->trace.events)
+        EXPECT_TRUE(event.kind != TraceEvent::Kind::Fused ||
+                    std::find(event.nodes.begin(), event.nodes.end(), "Tanh") == event.nodes.end())
+            << event.rule;
 }
