@@ -65,7 +65,7 @@ private:
     struct Memory {
         Memory(Scratch& scratch, const LinearRecurrence& sizes) {
             const auto depth = static_cast<size_t>(sizes.depth),
-                       rows = static_cast<size_t>(sizes.rows);
+                       rows = static_cast<size_t>(sizes.tokens > 0 ? sizes.rows : 0);
             const size_t count[] = {
                 depth * columns,         upToGroup(depth), upToGroup(depth),   columns,
                 upToGroup(rows * depth), rows * columns,   upToGroup(columns), laneGroup};

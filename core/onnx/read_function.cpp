@@ -296,8 +296,13 @@ std::optional<Op> Reader::ownOperatorOf(const NodeProto& call, const FunctionPro
             return std::nullopt;
         spec.inputs.push_back(graph.addInput(input, typeOf(*scope.graph, *id)));
     }
+    const std::vector<AttributeSchema>& known = attributesOf(*op);
     for (const auto& attribute : call.attribute())
-        if (attribute.has_i())
+        if (std::none_of(known.begin(), known.end(), [&](const AttributeSchema& schema) {
+                return schema.name == attribute.name();
+            }))
+            return std::nullopt;
+        else if (attribute.has_i())
             spec.attributes.set(attribute.name(), static_cast<int64_t>(attribute.i()));
     const Node& node = graph.node(graph.addNode(std::move(spec)));
     const auto text = [](const FunctionProto& of) {

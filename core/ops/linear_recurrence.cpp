@@ -234,8 +234,11 @@ std::shared_ptr<const Graph> linearRecurrenceBody(const Graph& graph, const Node
     };
     const auto has = [&](size_t i) { return i < count && node.inputs[i].valid(); };
     bool isMixed = false;
-    for (size_t i = 0; i < count; ++i)
+    DType wide = DType::Float32;
+    for (size_t i = 0; i < count; ++i) {
         isMixed = isMixed || (has(i) && typeOf(i) != typeOf(ofState));
+        wide = typeOf(i) == DType::Float64 ? DType::Float64 : wide;
+    }
     Graph body;
     const auto cast = [&](ValueId value, DType to) {
         Attributes attributes;
@@ -249,14 +252,14 @@ std::shared_ptr<const Graph> linearRecurrenceBody(const Graph& graph, const Node
             body.addInput(names[i], has(i) ? graph.value(node.inputs[i]).type : Type()));
     for (size_t i = 0; i < count; ++i)
         if (has(i))
-            given.push_back(isMixed ? cast(inputs[i], DType::Float32) : inputs[i]);
+            given.push_back(isMixed ? cast(inputs[i], wide) : inputs[i]);
     const int64_t scanned = std::ssize(given) - 1;
     Attributes attributes;
     attributes.set("num_scan_inputs", scanned);
     attributes.set("scan_input_axes", std::vector<int64_t>(static_cast<size_t>(scanned), 1));
     attributes.set("scan_output_axes", std::vector<int64_t>{1});
     Type type;
-    type.dtype = isMixed ? DType::Float32 : typeOf(ofState);
+    type.dtype = isMixed ? wide : typeOf(ofState);
     attributes.set("body", tokenOf(type, has(ofDecay), has(ofRate)));
     const NodeId scan =
         body.addNode({Op::Scan, "", std::move(given), {"last", "results"}, std::move(attributes)});

@@ -54,8 +54,8 @@ struct LinearRecurrence {
     }
 };
 
-/// The node in ONNX's operators, for files and for backends without a routine of it: inputs and
-/// outputs are the node's, the inputs' types those of `graph`.
+/// The node in ONNX's operators, for files: inputs and outputs are the node's, the inputs' types
+/// those of `graph`.
 std::shared_ptr<const Graph> linearRecurrenceBody(const Graph& graph, const Node& node);
 
 } // namespace fuselage

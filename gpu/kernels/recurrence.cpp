@@ -180,7 +180,11 @@ private:
         if (sizes.rates > 0)
             out +=
                 summed("said", "said += now[k] * s[i];") + "        more = rate * (more - said);\n";
-        out += eachElement("s[i] += now[k] * more;");
+        // What is behind the last row stays 0, whatever an infinite value would make of it.
+        out +=
+            eachElement(m_of.depth() == sizes.depth
+                            ? std::string("s[i] += now[k] * more;")
+                            : fmt::format("s[i] += k < {} ? now[k] * more : 0.0f;", sizes.depth));
         const LibraryOperand& results = m_of.view->output(1);
         for (int64_t r = 0; r < sizes.rows && results && !results.pointer.empty(); ++r) {
             const std::string name = fmt::format("result{}", r);
