@@ -268,7 +268,8 @@ Action addQuantize(CLI::App& app) {
                    "quantised ONNX file to write, of the model's own opset where that is at least "
                    "13, with 8-bit floats 19, with 16 bits, 4 bits and blocks 21");
     app.add_option("--data", options->data,
-                   "folder of input_N.pb, or of such folders, one set of inputs each; without it "
+                   "folder of input_N.pb, input_N.npy or NAME.npy, or of such folders, one set of "
+                   "inputs each; without it "
                    "inputs are generated, and the file says so");
     app.add_option("--plan-out", options->planOut,
                    ".fuseplan to write: one line a read that is quantised, with its range");

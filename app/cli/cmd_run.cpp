@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuselage run MODEL: one run on a backend, unfused or fused; outputs saved as output_N.pb. Checks
+// fuselage run MODEL: one run on a backend, unfused or fused; outputs saved as output_N. Checks
 // the numbers on request only.
 #include "app/cli/command.h"
 #include "app/cli/common_options.h"
@@ -9,6 +9,8 @@
 #include "app/pipeline/tensor_facts.h"
 #include "app/report/verdict.h"
 #include "core/onnx/model_file.h"
+#include "core/onnx/npy_file.h"
+#include "core/support/file.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -24,16 +26,26 @@ struct Options {
     app::InputNumbers numbers;
     RewriteOptions rewrite;
     app::RunModelOptions run;
+    bool npy = false; ///< outputs are saved as NumPy's
 };
 
 /// File names are numbers, whatever the values are called; the tensors in them have the names.
 Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<std::string>& names,
-                         const std::string& folder) {
+                         const std::string& folder, bool npy) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     for (size_t i = 0; i < outputs.size(); ++i) {
-        std::string path = folder + "/output_" + std::to_string(i) + ".pb";
-        if (auto saved = model_io::saveTensor(outputs[i], path, names[i]); !saved)
+        const std::string path = folder + "/output_" + std::to_string(i) + (npy ? ".npy" : ".pb");
+        if (npy) {
+            const auto bytes = model_io::npyOf(outputs[i]);
+            if (!bytes)
+                return failure(
+                    "save.type",
+                    fmt::format("NumPy has no element type {}", nameOf(outputs[i].dtype())),
+                    names[i], "leave out --npy");
+            if (auto saved = fuselage::writeFile(*bytes, path); !saved)
+                return failure(saved.error());
+        } else if (auto saved = model_io::saveTensor(outputs[i], path, names[i]); !saved)
             return failure(saved.error());
     }
     return {};
@@ -70,7 +82,7 @@ int run(Options& options) {
     if (!ran)
         return reportError(ran.error());
     if (!options.output.empty())
-        if (auto saved = saveOutputs(ran->outputs, ran->names, options.output); !saved)
+        if (auto saved = saveOutputs(ran->outputs, ran->names, options.output, options.npy); !saved)
             return reportError(saved.error());
     std::string out;
     const size_t outputs = ran->names.size() - ran->inner;
@@ -124,8 +136,10 @@ Action addRun(CLI::App& app) {
                    "it makes; `*` stands for any text; repeatable. Prints what each holds; "
                    "--verify compares it where the model has a value of that name, -o saves it")
         ->type_name("NAME ...");
-    app.add_option("-o,--save-outputs", options->output,
-                   "folder for output_N.pb; each tensor keeps its name");
+    auto* output = app.add_option("-o,--save-outputs", options->output,
+                                  "folder for output_N.pb; each tensor keeps its name");
+    app.add_flag("--npy", options->npy, "output_N.npy in their place, which numpy.load reads")
+        ->needs(output);
     return [options, &app] {
         auto fits = checkTuneOptions(app, options->run.run.backend);
         return fits ? run(*options) : reportError(fits.error());

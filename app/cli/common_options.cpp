@@ -192,7 +192,7 @@ void addRunOptions(CLI::App& app, CompileOptions& run, InputOptions inputs) {
     app.add_option("--seed", inputs.seed, "of generated inputs")
         ->check(seedNumber())
         ->capture_default_str();
-    app.add_option("--inputs", inputs.folder, "folder of input_N.pb instead of generated ones");
+    app.add_option("--inputs", inputs.folder, "folder of input_N.pb, input_N.npy or NAME.npy instead of generated ones");
     addSetOption(app, inputs.numbers);
     addTuneOptions(app, run.tune);
     app.add_option("--cache", run.cache,

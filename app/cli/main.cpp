@@ -87,7 +87,7 @@ constexpr Row rows[] = {
      "  fuselage inspect model.onnx\n"
      "  fuselage inspect model.onnx --dim N=4 --graph"},
     {"run", "run a model on given or generated inputs and save the outputs", addRun,
-     "  fuselage run model.onnx --inputs folder_of_input_N.pb -o outputs\n"
+     "  fuselage run model.onnx --inputs folder_of_input_N.npy -o outputs --npy\n"
      "  fuselage run model.onnx --fuse --verify --seed 7 -o outputs\n"
      "  fuselage run model.onnx --fuse --verify --value '*'   (which layer differs first?)\n"
      "  fuselage run model.onnx --backend reference"},

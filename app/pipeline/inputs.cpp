@@ -3,6 +3,7 @@
 
 #include "app/pipeline/whole_numbers.h"
 #include "core/onnx/model_file.h"
+#include "core/onnx/npy_file.h"
 #include "core/ops/tensor_index.h"
 #include "core/support/checked.h"
 #include "core/support/memory.h"
@@ -153,16 +154,35 @@ Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
 
 namespace {
 
-std::string fileOf(const std::string& folder, size_t number) {
-    return folder + "/input_" + std::to_string(number) + ".pb";
+std::string fileOf(const std::string& folder, size_t number, const char* kind) {
+    return folder + "/input_" + std::to_string(number) + kind;
+}
+
+bool isThere(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::exists(path, error);
+}
+
+/// `name`: the input's, where the file says so.
+Result<Tensor> readTensor(const std::string& path, const std::string& input, std::string& name) {
+    if (!isThere(path))
+        return failure("load.missing", "the file does not exist", path,
+                       "the same number with .npy, or " + input + ".npy, will do as well");
+    if (!path.ends_with(".npy"))
+        return model_io::loadTensor(path, &name);
+    if (path.ends_with('/' + input + ".npy"))
+        name = input;
+    return model_io::loadNpy(path);
 }
 
 /// A file beyond the last input: of another model, or for a value that this one holds already.
 Result<void> refuseMore(const std::string& folder, const Graph& graph) {
-    const std::string path = fileOf(folder, graph.inputs().size());
-    std::error_code error;
-    std::string name;
-    if (!std::filesystem::exists(path, error) || !model_io::loadTensor(path, &name))
+    std::string path = fileOf(folder, graph.inputs().size(), ".pb"), name;
+    if (!isThere(path))
+        path = fileOf(folder, graph.inputs().size(), ".npy");
+    else if (!model_io::loadTensor(path, &name))
+        return {};
+    if (!isThere(path))
         return {};
     for (ValueId id : graph.values())
         if (!name.empty() && graph.value(id).name == name)
@@ -177,6 +197,18 @@ Result<void> refuseMore(const std::string& folder, const Graph& graph) {
 
 } // namespace
 
+std::string inputFile(const std::string& folder, const Graph& graph, size_t input) {
+    const std::string& name = graph.value(graph.inputs()[input]).name;
+    const std::string own = fileOf(folder, input, ".pb"), plain = fileOf(folder, input, ".npy"),
+                      named = folder + '/' + name + ".npy";
+    if (isThere(own))
+        return own;
+    if (isThere(plain))
+        return plain;
+    const bool isFileName = !name.empty() && name.find_first_of("/\\") == std::string::npos;
+    return isFileName && isThere(named) ? named : own;
+}
+
 Result<std::vector<Tensor>> readTensors(const std::string& folder, const Graph& graph) {
     const size_t count = graph.inputs().size();
     std::vector<Tensor> read(count);
@@ -184,7 +216,8 @@ Result<std::vector<Tensor>> readTensors(const std::string& folder, const Graph& 
     std::vector<bool> given(count, false);
     for (size_t i = 0; i < count; ++i) {
         std::string name;
-        auto tensor = model_io::loadTensor(fileOf(folder, i), &name);
+        auto tensor =
+            readTensor(inputFile(folder, graph, i), graph.value(graph.inputs()[i]).name, name);
         if (!tensor)
             return failure(tensor.error());
         read[i] = std::move(*tensor);
@@ -204,7 +237,7 @@ Result<std::vector<Tensor>> readTensors(const std::string& folder, const Graph& 
                            "this is `" + graph.value(graph.inputs()[place[i]]).name +
                                "`, which is input " + std::to_string(place[i]) +
                                ", and others have no input's name",
-                           fileOf(folder, i), "name every file by its input, or none");
+                           inputFile(folder, graph, i), "name every file by its input, or none");
         out[allNamed ? place[i] : i] = std::move(read[i]);
     }
     return out;

@@ -26,9 +26,12 @@ using InputNumbers = std::map<std::string, double>;
 Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
                        std::vector<Tensor>& inputs);
 
-/// Reads FOLDER/input_0.pb, input_1.pb ...: one for each input of the graph, in their order.
-/// Tensors that all have an input's name go to it. Error "run.input": one has the name of another
-/// input, or there are more.
+/// The file in the folder that holds an input: input_N.pb, else input_N.npy or NAME.npy, NAME being
+/// the input's; the first where there is none.
+std::string inputFile(const std::string& folder, const Graph& graph, size_t input);
+
+/// Reads these files, one for each input of the graph. Tensors that all have an input's name go to
+/// it. Error "run.input": one has the name of another input, or there are more.
 Result<std::vector<Tensor>> readTensors(const std::string& folder, const Graph& graph);
 
 } // namespace fuselage::app

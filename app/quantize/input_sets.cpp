@@ -17,9 +17,20 @@ namespace fs = std::filesystem;
 namespace {
 
 Failure badData(std::string message, std::string where,
-                std::string fix = "a folder of input_0.pb, input_1.pb ..., or of such folders, "
-                                  "one a set") {
+                std::string fix = "a folder of input_0.pb, input_1.pb ..., or NumPy's .npy, or of "
+                                  "such folders, one a set") {
     return failure("quantize.data", std::move(message), std::move(where), std::move(fix));
+}
+
+/// A first input, or an array of NumPy's, whichever input's it is.
+bool isSet(const fs::path& folder) {
+    std::error_code error;
+    if (fs::exists(folder / "input_0.pb", error))
+        return true;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+        if (entry.path().extension() == ".npy")
+            return true;
+    return false;
 }
 
 /// A folder in which no set was found: what is there in place of one, or in a folder of it.
@@ -31,10 +42,10 @@ Failure noSet(const std::string& folder) {
         for (const fs::directory_entry& entry : fs::directory_iterator(within[i], error)) {
             const std::string kind = entry.path().extension().string();
             const std::string but = none + ", but `" + entry.path().filename().string() + "`";
-            if (kind == ".npy" || kind == ".npz")
+            if (kind == ".npz")
                 return badData(but, folder,
-                               "sets are tensors in ONNX's format: write onnx.numpy_helper."
-                               "from_array(array).SerializeToString() to input_0.pb");
+                               "an archive is not opened: numpy.save each array to input_N.npy, or "
+                               "to NAME.npy, NAME being the input's");
             if (kind == ".pb")
                 return badData(but, folder,
                                "the files of a set are called input_0.pb, input_1.pb ..., in the "
@@ -73,19 +84,18 @@ Result<void> checkFits(const Value& input, const Tensor& tensor, const std::stri
 } // namespace
 
 Result<InputSets> InputSets::open(const std::string& folder) {
-    constexpr const char* first = "input_0.pb";
     std::error_code error;
     if (!fs::is_directory(folder, error))
         return badData(fs::exists(folder, error) ? "this is a file" : "there is no such folder",
                        folder);
     InputSets out;
     out.m_folder = folder;
-    if (fs::exists(fs::path(folder) / first, error)) {
+    if (isSet(folder)) {
         out.m_folders = {folder};
         return out;
     }
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-        if (fs::exists(entry.path() / first, error))
+        if (entry.is_directory(error) && isSet(entry.path()))
             out.m_folders.push_back(entry.path().string());
     if (out.m_folders.empty())
         return noSet(folder);
@@ -120,7 +130,7 @@ Result<std::vector<Tensor>> InputSets::read(const Graph& model, const DimensionV
     auto out = app::readTensors(m_folders[set], model);
     for (size_t i = 0; out && i < out->size(); ++i)
         if (auto fits = checkFits(model.value(model.inputs()[i]), (*out)[i],
-                                  fmt::format("{}/input_{}.pb", m_folders[set], i));
+                                  app::inputFile(m_folders[set], model, i));
             !fits)
             return failure(fits.error());
     return out;

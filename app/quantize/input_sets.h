@@ -15,8 +15,9 @@ namespace fuselage::quantize {
 
 class InputSets {
 public:
-    /// A folder with input_0.pb, input_1.pb ... is one set; one with such folders inside has a set
-    /// in each, in the order of their names. Error "quantize.data" when there is none.
+    /// A folder with input_0.pb, input_1.pb ... or arrays of NumPy's is one set; one with such
+    /// folders inside has a set in each, in the order of their names. Error "quantize.data" when
+    /// there is none.
     static Result<InputSets> open(const std::string& folder);
     /// `count` sets from seed, seed + 1 ..., with these numbers in single inputs.
     static InputSets generated(uint64_t seed, size_t count, app::InputNumbers numbers = {});

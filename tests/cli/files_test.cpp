@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that are read by what they hold, and written where a path leads.
 #include "core/onnx/model_file.h"
+#include "core/onnx/npy_file.h"
 #include "tests/cli/cli.h"
 
 #include <fcntl.h>
@@ -49,6 +50,23 @@ TEST_F(CliFiles, InputsGoToTheNamesThatTheyHave) {
     give(1, "other", 5);
     expectRefused({"run", "m.onnx", "--inputs", "data"}, ExitInput,
                   {"data/input_0.pb", "this is `b`, which is input 1"});
+}
+
+TEST_F(CliFiles, ArraysOfNumPyComeInAndGoOut) {
+    writeText(difference);
+    fs::create_directories(folder.file("data"));
+    fuselage::Tensor tensor(fuselage::DType::Float32, {2});
+    tensor.set(0, 5);
+    folder.write("data/a.npy", *fuselage::model_io::npyOf(tensor));
+    expectRefused({"run", "m.onnx", "--inputs", "data"}, ExitInput,
+                  {"data/input_1.pb", "does not exist", "b.npy"});
+    tensor.set(0, 2);
+    folder.write("data/input_1.npy", *fuselage::model_io::npyOf(tensor));
+    outputOf({"run", "m.onnx", "-q", "--inputs", "data", "-o", "out", "--npy"});
+    auto out = fuselage::model_io::loadNpy(folder.file("out/output_0.npy"));
+    ASSERT_TRUE(out) << out.error().text();
+    EXPECT_EQ(out->at(0), 3);
+    expectRefused({"run", "m.onnx", "--inputs", "data", "--npy"}, ExitUsage, {"--save-outputs"});
 }
 
 TEST_F(CliFiles, DataThatNoInputTakesIsRefused) {

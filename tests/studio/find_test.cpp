@@ -247,21 +247,6 @@ private Q_SLOTS:
         QVERIFY(app::factsOf(Tensor(DType::Float32, {0, 4}), [] { return false; }));
     }
 
-    void anNpyFileHasItsHeaderOnTheGridAndTheBytes() {
-        const Tensor tensor = Tensor::ofInts({7, -8, 9});
-        const QByteArray bytes = npyOf(tensor);
-        QVERIFY(bytes.startsWith("\x93NUMPY"));
-        const int length = static_cast<uint8_t>(bytes[8]) + 256 * static_cast<uint8_t>(bytes[9]);
-        QCOMPARE((10 + length) % 64, 0);
-        QVERIFY(bytes.contains("'descr': '<i8'"));
-        QVERIFY(bytes.contains("'shape': (3,)"));
-        int64_t last = 0;
-        std::memcpy(&last, bytes.constData() + bytes.size() - 8, 8);
-        QCOMPARE(last, int64_t(9));
-        QCOMPARE(bytes.size(), 10 + length + 24);
-        QVERIFY(npyOf(Tensor(DType::BFloat16, {2})).isEmpty());
-    }
-
     void theValuesOfASelectedNodeAreShownAndSaved() {
         QSettings settings(m_folder.filePath("e.ini"), QSettings::IniFormat);
         MainWindow window(settings);

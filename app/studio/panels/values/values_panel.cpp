@@ -6,6 +6,7 @@
 #include "app/studio/item_models/tensor_values.h"
 #include "app/studio/workbench/file_dialogs.h"
 #include "core/graph/captures.h"
+#include "core/onnx/npy_file.h"
 
 #include <QAbstractItemView>
 #include <QFontDatabase>
@@ -269,14 +270,16 @@ bool ValuesPanel::save(const QString& path) {
     const int at = m_choice->currentIndex();
     if (at < 0)
         return false;
-    const QByteArray bytes = npyOf(*m_rows[static_cast<size_t>(at)].data);
-    if (bytes.isEmpty()) {
+    const auto bytes = model_io::npyOf(*m_rows[static_cast<size_t>(at)].data);
+    if (!bytes) {
         m_facts->setText(tr("numpy has no element type for this one"));
         return false;
     }
     QSaveFile file(path);
-    const bool good =
-        file.open(QFile::WriteOnly) && file.write(bytes) == bytes.size() && file.commit();
+    const bool good = file.open(QFile::WriteOnly) &&
+                      file.write(bytes->data(), static_cast<qint64>(bytes->size())) ==
+                          static_cast<qint64>(bytes->size()) &&
+                      file.commit();
     m_facts->setText(good ? tr("saved %1").arg(path) : tr("cannot write %1").arg(path));
     return good;
 }
