@@ -42,7 +42,21 @@ std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(Value
     return out;
 }
 
+namespace {
+
+bool arePrepared(const PlanOptions& options) {
+    return !options.backend || options.backend->preparesConstants();
+}
+
+} // namespace
+
 std::vector<bool> fixedValues(const Graph& graph, const PlanOptions& options) {
+    if (!arePrepared(options)) {
+        std::vector<bool> constants(graph.valueBound(), false);
+        for (ValueId id : graph.values())
+            constants[id.index()] = graph.isConstant(id);
+        return constants;
+    }
     return fixedValues(graph, [&](ValueId value) {
         return options.fixedInputs.contains(graph.value(value).name) &&
                !graph.producer(value).valid();
@@ -74,7 +88,7 @@ bool isFound(const Plan& plan, uint32_t value) {
 } // namespace
 
 void findFixed(Plan& plan, const PlanOptions& options) {
-    const bool isPrepared = !options.backend || options.backend->preparesConstants();
+    const bool isPrepared = arePrepared(options);
     for (PlanValue& value : plan.values)
         value.isFixed =
             value.residence == Residence::Constant ||

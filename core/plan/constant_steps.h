@@ -15,7 +15,8 @@ namespace fuselage::planner {
 /// Nodes with bodies, and those without operands, make none.
 std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(ValueId)>& isGiven);
 
-/// Given are the inputs that the options call fixed.
+/// Given are the inputs that the options call fixed; constants alone for a backend that prepares
+/// nothing else.
 std::vector<bool> fixedValues(const Graph& graph, const PlanOptions& options);
 
 /// Phase 4b: sets PlanValue::isFixed once views are resolved. A result that lies within one that

@@ -182,6 +182,7 @@ void LayoutItems::findConcats() {
             ++parts[item.inputs[piece.read->operand]];
         item.isInPlace = std::all_of(parts.begin(), parts.end(), [&](const auto& part) {
             return part.second == 1 && makers[part.first] == 1 && !taken.contains(part.first) &&
+                   !m_isFixed[part.first] &&
                    m_plan.values[part.first].residence == Residence::Arena;
         });
         if (!item.isInPlace)

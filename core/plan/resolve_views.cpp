@@ -163,7 +163,7 @@ void aliasConcats(Plan& plan) {
     for (Step& step : plan.steps) {
         const Copy* concat = asConcat(step.program);
         uint32_t result = step.outputs.empty() ? 0 : step.outputs[0];
-        bool possible = concat != nullptr && !plan.isOnce(step); // what is done has its place
+        bool possible = concat != nullptr;
         if (possible)
             for (const Copy::Piece& piece : concat->pieces) {
                 uint32_t operand = step.inputs[piece.read->operand];
@@ -172,8 +172,10 @@ void aliasConcats(Plan& plan) {
                                            [&](const Copy::Piece& other) {
                                                return step.inputs[other.read->operand] == operand;
                                            });
+                // What is computed before a run has a place of its own, as constants have.
                 possible = possible && plan.values[operand].residence == Residence::Arena &&
-                           makers[operand] == 1 && !isBase[operand] && parts == 1 &&
+                           !plan.values[operand].isFixed && makers[operand] == 1 &&
+                           !isBase[operand] && parts == 1 &&
                            (!plan.pricedLayouts ||
                             nestAlike(plan.values[result].extents, plan.values[result].strides,
                                       plan.values[operand].strides));

@@ -105,6 +105,13 @@ struct ChainOfConstants {
         const size_t length = 2 + random() % 6;
         for (size_t i = 0; i < length; ++i) {
             const std::string from = fmt::format("a{}", i), to = fmt::format("a{}", i + 1);
+            if (random() % 5 == 0) { // beside what varies
+                body += fmt::format(" e{0} = Reshape({1}, matrix) j{0} = Concat<axis = 0>(e{0}, x)"
+                                    " k{0}, r{0} = Split<axis = 0, num_outputs = 2>(j{0})"
+                                    " u{0} = Sub(r{0}, k{0}) w{0} = Add({2}, u{0}) ",
+                                    i, from, sum);
+                sum = fmt::format("w{}", i);
+            }
             switch (random() % 6) {
             case 4: // parts, which are views, in another order
                 body += fmt::format(" p{0}, q{0} = Split<axis = 0, num_outputs = 2>({1})"
@@ -156,6 +163,14 @@ struct ChainOfConstants {
     }
 };
 
+bool readsInput(const Graph& graph, NodeId node) {
+    return std::any_of(
+        graph.node(node).inputs.begin(), graph.node(node).inputs.end(), [&](ValueId input) {
+            const NodeId maker = graph.producer(input);
+            return maker.valid() ? readsInput(graph, maker) : !graph.isConstant(input);
+        });
+}
+
 TEST(HiddenWork, ViewsOfSuchResultsAreConstantsToo) {
     for (uint32_t seed = 0; seed < 200; ++seed) {
         const ChainOfConstants chain(seed);
@@ -177,10 +192,10 @@ TEST(HiddenWork, ViewsOfSuchResultsAreConstantsToo) {
             const Plan& plan = compiled->plan();
             int64_t runs = 0;
             for (size_t i = 0; i < plan.steps.size() && backend == BackendKind::Cpu; ++i) {
-                const Op op = plan.graph->node(plan.steps[i].node).op;
                 const std::string tactic = compiled->executable().tactic(i);
                 const bool isOnce = tactic.find("once while preparing") != std::string::npos;
-                EXPECT_EQ(isOnce, op != Op::Add && op != Op::Sub) << nameOf(op) << ": " << tactic;
+                EXPECT_EQ(isOnce, !readsInput(*plan.graph, plan.steps[i].node))
+                    << plan.steps[i].name << ": " << tactic;
                 EXPECT_EQ(isOnce, plan.isOnce(plan.steps[i])) << "what was predicted is what runs";
                 EXPECT_EQ(isOnce, plan.steps[i].predicted.seconds == 0);
                 EXPECT_EQ(isOnce, plan.steps[i].traffic.logical() == 0);
