@@ -34,18 +34,16 @@ Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<s
                          const std::string& folder, bool npy) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
+    for (size_t i = 0; i < outputs.size() && npy; ++i)
+        if (!model_io::npyOf(outputs[i]))
+            return failure("save.type",
+                           fmt::format("NumPy has no element type {}", nameOf(outputs[i].dtype())),
+                           names[i], "leave out --npy");
     for (size_t i = 0; i < outputs.size(); ++i) {
         const std::string path = folder + "/output_" + std::to_string(i) + (npy ? ".npy" : ".pb");
-        if (npy) {
-            const auto bytes = model_io::npyOf(outputs[i]);
-            if (!bytes)
-                return failure(
-                    "save.type",
-                    fmt::format("NumPy has no element type {}", nameOf(outputs[i].dtype())),
-                    names[i], "leave out --npy");
-            if (auto saved = fuselage::writeFile(*bytes, path); !saved)
-                return failure(saved.error());
-        } else if (auto saved = model_io::saveTensor(outputs[i], path, names[i]); !saved)
+        auto saved = npy ? fuselage::writeFile(*model_io::npyOf(outputs[i]), path)
+                         : model_io::saveTensor(outputs[i], path, names[i]);
+        if (!saved)
             return failure(saved.error());
     }
     return {};

@@ -163,16 +163,45 @@ bool isThere(const std::string& path) {
     return std::filesystem::exists(path, error);
 }
 
+/// "a.npy"; empty for a name that is no file's.
+std::string namedFile(const std::string& input) {
+    return input.find_first_of("/\\") == std::string::npos && !input.empty() ? input + ".npy" : "";
+}
+
+bool isInput(const Graph& graph, const std::string& name) {
+    return std::any_of(graph.inputs().begin(), graph.inputs().end(),
+                       [&](ValueId id) { return graph.value(id).name == name; });
+}
+
+/// What there may be for an input: by its number, unless that is the name of an input, or by name.
+std::vector<std::string> filesOf(const std::string& folder, const Graph& graph, size_t input) {
+    const std::string named = namedFile(graph.value(graph.inputs()[input]).name);
+    std::vector<std::string> out{fileOf(folder, input, ".pb")};
+    if (!isInput(graph, "input_" + std::to_string(input)))
+        out.push_back(fileOf(folder, input, ".npy"));
+    if (!named.empty())
+        out.push_back(folder + '/' + named);
+    std::erase_if(out, [](const std::string& path) { return !isThere(path); });
+    return out;
+}
+
 /// `name`: the input's, where the file says so.
-Result<Tensor> readTensor(const std::string& path, const std::string& input, std::string& name) {
-    if (!isThere(path))
-        return failure("load.missing", "the file does not exist", path,
-                       "the same number with .npy, or " + input + ".npy, will do as well");
-    if (!path.ends_with(".npy"))
-        return model_io::loadTensor(path, &name);
-    if (path.ends_with('/' + input + ".npy"))
-        name = input;
-    return model_io::loadNpy(path);
+Result<Tensor> readTensor(const std::string& folder, const Graph& graph, size_t input,
+                          std::string& name) {
+    const std::string& own = graph.value(graph.inputs()[input]).name;
+    const std::vector<std::string> there = filesOf(folder, graph, input);
+    if (there.size() > 1)
+        return failure("run.input", fmt::format("`{}` has another file, {}", own, there[1]),
+                       there[0], "take one of them away");
+    if (there.empty())
+        return failure("load.missing", "the file does not exist", fileOf(folder, input, ".pb"),
+                       fmt::format("input_{}.npy{} will do as well", input,
+                                   namedFile(own).empty() ? "" : " or " + namedFile(own)));
+    if (!there[0].ends_with(".npy"))
+        return model_io::loadTensor(there[0], &name);
+    if (there[0] == folder + '/' + namedFile(own))
+        name = own;
+    return model_io::loadNpy(there[0]);
 }
 
 /// A file beyond the last input: of another model, or for a value that this one holds already.
@@ -182,7 +211,7 @@ Result<void> refuseMore(const std::string& folder, const Graph& graph) {
         path = fileOf(folder, graph.inputs().size(), ".npy");
     else if (!model_io::loadTensor(path, &name))
         return {};
-    if (!isThere(path))
+    if (!isThere(path) || isInput(graph, "input_" + std::to_string(graph.inputs().size())))
         return {};
     for (ValueId id : graph.values())
         if (!name.empty() && graph.value(id).name == name)
@@ -198,26 +227,23 @@ Result<void> refuseMore(const std::string& folder, const Graph& graph) {
 } // namespace
 
 std::string inputFile(const std::string& folder, const Graph& graph, size_t input) {
-    const std::string& name = graph.value(graph.inputs()[input]).name;
-    const std::string own = fileOf(folder, input, ".pb"), plain = fileOf(folder, input, ".npy"),
-                      named = folder + '/' + name + ".npy";
-    if (isThere(own))
-        return own;
-    if (isThere(plain))
-        return plain;
-    const bool isFileName = !name.empty() && name.find_first_of("/\\") == std::string::npos;
-    return isFileName && isThere(named) ? named : own;
+    const std::vector<std::string> there = filesOf(folder, graph, input);
+    return there.empty() ? fileOf(folder, input, ".pb") : there[0];
 }
 
 Result<std::vector<Tensor>> readTensors(const std::string& folder, const Graph& graph) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error))
+        return failure("run.input",
+                       isThere(folder) ? "this is no folder" : "this folder does not exist", folder,
+                       "give the folder of input_0.pb, input_0.npy or NAME.npy");
     const size_t count = graph.inputs().size();
     std::vector<Tensor> read(count);
     std::vector<size_t> place(count, count); // by name
     std::vector<bool> given(count, false);
     for (size_t i = 0; i < count; ++i) {
         std::string name;
-        auto tensor =
-            readTensor(inputFile(folder, graph, i), graph.value(graph.inputs()[i]).name, name);
+        auto tensor = readTensor(folder, graph, i, name);
         if (!tensor)
             return failure(tensor.error());
         read[i] = std::move(*tensor);

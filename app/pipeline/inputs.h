@@ -26,8 +26,8 @@ using InputNumbers = std::map<std::string, double>;
 Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
                        std::vector<Tensor>& inputs);
 
-/// The file in the folder that holds an input: input_N.pb, else input_N.npy or NAME.npy, NAME being
-/// the input's; the first where there is none.
+/// The file in the folder that holds an input: input_N.pb, input_N.npy or NAME.npy, NAME being the
+/// input's; the first where there is none. `input_1.npy` is by name where an input is called so.
 std::string inputFile(const std::string& folder, const Graph& graph, size_t input);
 
 /// Reads these files, one for each input of the graph. Tensors that all have an input's name go to

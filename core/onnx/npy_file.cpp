@@ -196,7 +196,7 @@ Result<Tensor> loadNpy(const std::string& path) {
     const auto header = HeaderReader(all.substr(start, length)).read();
     if (!header)
         return badNpy("its header is not understood", path,
-                      "save a plain array: numpy.save(path, numpy.ascontiguousarray(array))");
+                      "save an array of plain numbers; structured types are not read");
     const DType type = typeOfNumpy(header->type);
     if (type == DType::Undefined)
         return noSuchType(header->type, path);

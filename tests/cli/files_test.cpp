@@ -69,6 +69,27 @@ TEST_F(CliFiles, ArraysOfNumPyComeInAndGoOut) {
     expectRefused({"run", "m.onnx", "--inputs", "data", "--npy"}, ExitUsage, {"--save-outputs"});
 }
 
+TEST_F(CliFiles, ANameOfAnInputIsNoNumber) {
+    writeText("g (float[2] input_1, float[2] input_0, float[2] m) => (float[2] y)"
+              " { d = Sub(input_1, input_0) y = Add(d, m) }");
+    fs::create_directories(folder.file("data"));
+    fuselage::Tensor tensor(fuselage::DType::Float32, {2});
+    const auto write = [&](const char* name, double element) {
+        tensor.set(0, element);
+        folder.write(std::string("data/") + name, *fuselage::model_io::npyOf(tensor));
+    };
+    write("input_0.npy", 1);
+    write("input_1.npy", 10);
+    write("m.npy", 100);
+    outputOf({"run", "m.onnx", "-q", "--inputs", "data", "-o", "out", "--npy"});
+    auto out = fuselage::model_io::loadNpy(folder.file("out/output_0.npy"));
+    ASSERT_TRUE(out) << out.error().text();
+    EXPECT_EQ(out->at(0), 109);
+    write("input_2.npy", 7);
+    expectRefused({"run", "m.onnx", "--inputs", "data"}, ExitInput, {"`m` has another file"});
+    expectRefused({"run", "m.onnx", "--inputs", "m.onnx"}, ExitInput, {"this is no folder"});
+}
+
 TEST_F(CliFiles, DataThatNoInputTakesIsRefused) {
     writeText("g (float[2] a) => (float[2] y) <float[2] k = {1, 2}> { y = Mul(a, k) }");
     give(0, "a", 3);
