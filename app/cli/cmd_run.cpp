@@ -35,7 +35,7 @@ Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<s
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     for (size_t i = 0; i < outputs.size() && npy; ++i)
-        if (!model_io::npyOf(outputs[i]))
+        if (!model_io::isNumpyType(outputs[i].dtype()))
             return failure("save.type",
                            fmt::format("NumPy has no element type {}", nameOf(outputs[i].dtype())),
                            names[i], "leave out --npy");

@@ -206,13 +206,16 @@ Result<Tensor> readTensor(const std::string& folder, const Graph& graph, size_t 
 
 /// A file beyond the last input: of another model, or for a value that this one holds already.
 Result<void> refuseMore(const std::string& folder, const Graph& graph) {
-    std::string path = fileOf(folder, graph.inputs().size(), ".pb"), name;
-    if (!isThere(path))
-        path = fileOf(folder, graph.inputs().size(), ".npy");
-    else if (!model_io::loadTensor(path, &name))
-        return {};
-    if (!isThere(path) || isInput(graph, "input_" + std::to_string(graph.inputs().size())))
-        return {};
+    const size_t count = graph.inputs().size();
+    std::string path = fileOf(folder, count, ".pb"), name;
+    if (isThere(path)) {
+        if (!model_io::loadTensor(path, &name))
+            return {};
+    } else {
+        path = fileOf(folder, count, ".npy");
+        if (!isThere(path) || isInput(graph, "input_" + std::to_string(count)))
+            return {};
+    }
     for (ValueId id : graph.values())
         if (!name.empty() && graph.value(id).name == name)
             return failure("run.input",

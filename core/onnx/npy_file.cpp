@@ -140,6 +140,13 @@ DType typeOfNumpy(std::string_view name) {
     return DType::Undefined;
 }
 
+/// Null: NumPy has none.
+const NumpyName* nameOfNumpy(DType type) {
+    const auto* row = std::find_if(std::begin(numpyNames), std::end(numpyNames),
+                                   [=](const NumpyName& each) { return each.type == type; });
+    return row == std::end(numpyNames) ? nullptr : row;
+}
+
 Failure noSuchType(const std::string& name, const std::string& path) {
     if (name.starts_with('>'))
         return badNpy(fmt::format("its numbers have the highest byte first (`{}`)", name), path,
@@ -215,11 +222,13 @@ Result<Tensor> loadNpy(const std::string& path) {
     return out;
 }
 
+bool isNumpyType(DType type) {
+    return nameOfNumpy(type) != nullptr;
+}
+
 std::optional<std::string> npyOf(const Tensor& tensor) {
-    const auto* row =
-        std::find_if(std::begin(numpyNames), std::end(numpyNames),
-                     [&](const NumpyName& each) { return each.type == tensor.dtype(); });
-    if (row == std::end(numpyNames) || !tensor.defined())
+    const NumpyName* row = nameOfNumpy(tensor.dtype());
+    if (!row || !tensor.defined())
         return std::nullopt;
     std::string header =
         fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", row->name,

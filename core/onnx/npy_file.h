@@ -14,6 +14,9 @@ namespace fuselage::model_io {
 /// "load.npy": no such file, truncated, or of a type that no tensor has.
 Result<Tensor> loadNpy(const std::string& path);
 
+/// Whether NumPy has this element type.
+bool isNumpyType(DType type);
+
 /// The bytes of such a file; none for a type that NumPy lacks.
 std::optional<std::string> npyOf(const Tensor& tensor);
 

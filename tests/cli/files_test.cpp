@@ -90,6 +90,14 @@ TEST_F(CliFiles, ANameOfAnInputIsNoNumber) {
     expectRefused({"run", "m.onnx", "--inputs", "m.onnx"}, ExitInput, {"this is no folder"});
 }
 
+TEST_F(CliFiles, ATensorFileTooManyIsRefusedWhateverInputsAreCalled) {
+    writeText("g (float[2] input_2, float[2] b) => (float[2] y) { y = Sub(input_2, b) }");
+    for (size_t i = 0; i < 3; ++i)
+        give(i, "", 1);
+    expectRefused({"run", "m.onnx", "--inputs", "data"}, ExitInput,
+                  {"data/input_2.pb", "the model has 2 inputs"});
+}
+
 TEST_F(CliFiles, DataThatNoInputTakesIsRefused) {
     writeText("g (float[2] a) => (float[2] y) <float[2] k = {1, 2}> { y = Mul(a, k) }");
     give(0, "a", 3);
