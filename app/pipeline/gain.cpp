@@ -7,8 +7,8 @@
 #include "core/cost/resources.h"
 #include "core/graph/subgraph.h"
 #include "core/kernel/lower_cache.h"
-#include "core/ops/op_table.h"
 #include "core/passes/passes.h"
+#include "core/plan/constant_steps.h"
 #include "core/plan/make_plan.h"
 #include "core/rewrite/match_cache.h"
 #include "core/support/hash.h"
@@ -39,25 +39,6 @@ struct Affected {
     std::set<std::string> fixedInputs; ///< of PlanOptions
 };
 
-bool isFixedWithin(const Graph& graph, ValueId value, int& looks) {
-    if (graph.isConstant(value))
-        return true;
-    const NodeId maker = graph.producer(value);
-    if (!maker.valid() || looks-- <= 0)
-        return false;
-    const Node& node = graph.node(maker);
-    return !node.inputs.empty() && !hasTrait(node.op, Trait::ControlFlow) &&
-           std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
-               return !input.valid() || isFixedWithin(graph, input, looks);
-           });
-}
-
-/// Whether constants alone decide the value, a few nodes away: what dequantises a weight, mostly.
-bool isFixed(const Graph& graph, ValueId value) {
-    int looks = 32;
-    return isFixedWithin(graph, value, looks);
-}
-
 /// Values of the nodes that stay, for readers outside.
 std::vector<ValueId> keptValues(const Graph& graph, const Match& match) {
     std::vector<ValueId> out;
@@ -86,7 +67,7 @@ Affected affectedBy(const Graph& graph, const Match& match,
     Affected out{std::move(cut.body), {}, {}};
     for (size_t i = cut.inputs.size(); i-- > 0;) {
         const TensorPtr& constant = graph.value(cut.inputs[i]).constant;
-        if (!constant && isFixed(graph, cut.inputs[i]))
+        if (!constant && planner::isFixedNearby(graph, cut.inputs[i]))
             out.fixedInputs.insert(out.body.value(out.body.inputs()[i]).name);
         if (!constant)
             continue;
@@ -168,7 +149,7 @@ std::optional<std::string> keyOf(const Graph& graph, const Match& match, uint64_
         key.add(uint64_t{value.constant != nullptr});
         if (value.constant)
             key.add(*value.constant);
-        key.add(uint64_t{isFixed(graph, id)});
+        key.add(uint64_t{planner::isFixedNearby(graph, id)});
         key.add(value.symbolicContents ? text(*value.symbolicContents) : std::string());
     };
     for (NodeId id : match.nodes) {

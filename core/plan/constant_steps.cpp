@@ -18,23 +18,51 @@ namespace planner {
 
 namespace {
 
-/// What a body computes is computed where it runs.
-bool makesTheSame(const Node& node) {
-    return !node.inputs.empty() && !hasTrait(node.op, Trait::ControlFlow);
+/// Whether the node makes the same of operands that are. What a body computes is computed where it
+/// runs.
+template <typename IsFixed> bool makesTheSame(const Node& node, IsFixed isFixed) {
+    return !node.inputs.empty() && !hasTrait(node.op, Trait::ControlFlow) &&
+           std::all_of(node.inputs.begin(), node.inputs.end(),
+                       [&](ValueId input) { return !input.valid() || isFixed(input); });
+}
+
+bool arePrepared(const PlanOptions& options) {
+    return !options.backend || options.backend->preparesConstants();
+}
+
+bool isFixedWithin(const Graph& graph, ValueId value, int& looks) {
+    if (graph.isConstant(value))
+        return true;
+    const NodeId maker = graph.producer(value);
+    return maker.valid() && looks-- > 0 && makesTheSame(graph.node(maker), [&](ValueId input) {
+               return isFixedWithin(graph, input, looks);
+           });
+}
+
+/// What a backend finds computed where it asks for the value.
+bool isFound(const Plan& plan, uint32_t value) {
+    const PlanValue& asked = plan.values[value];
+    const PlanValue& root = plan.values[rootOf(plan, value)];
+    return root.isFixed && asked.dtype == root.dtype &&
+           (asked.residence != Residence::Alias ||
+            (!root.constant && elementCount(asked.extents) <= elementCount(root.extents)));
 }
 
 } // namespace
 
+bool isFixedNearby(const Graph& graph, ValueId value) {
+    int looks = 32;
+    return isFixedWithin(graph, value, looks);
+}
+
 std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(ValueId)>& isGiven) {
     std::vector<bool> out(graph.valueBound(), false);
     for (ValueId id : graph.values())
-        out[id.index()] = graph.isConstant(id) || (isGiven && isGiven(id));
+        out[id.index()] = graph.isConstant(id) || isGiven(id);
     for (NodeId id : topologicalOrder(graph)) {
         const Node& node = graph.node(id);
         const bool isFixed =
-            makesTheSame(node) &&
-            std::all_of(node.inputs.begin(), node.inputs.end(),
-                        [&](ValueId input) { return !input.valid() || out[input.index()]; });
+            makesTheSame(node, [&](ValueId input) -> bool { return out[input.index()]; });
         for (ValueId output : node.outputs)
             if (output.valid())
                 out[output.index()] = isFixed;
@@ -42,24 +70,22 @@ std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(Value
     return out;
 }
 
-namespace {
-
-bool arePrepared(const PlanOptions& options) {
-    return !options.backend || options.backend->preparesConstants();
+std::vector<bool> fixedValues(const Graph& graph, const PlanOptions& options) {
+    if (arePrepared(options))
+        return fixedValues(graph, [&](ValueId value) {
+            return options.fixedInputs.contains(graph.value(value).name) &&
+                   !graph.producer(value).valid();
+        });
+    std::vector<bool> constants(graph.valueBound(), false);
+    for (ValueId id : graph.values())
+        constants[id.index()] = graph.isConstant(id);
+    return constants;
 }
 
-} // namespace
-
-std::vector<bool> fixedValues(const Graph& graph, const PlanOptions& options) {
-    if (!arePrepared(options)) {
-        std::vector<bool> constants(graph.valueBound(), false);
-        for (ValueId id : graph.values())
-            constants[id.index()] = graph.isConstant(id);
-        return constants;
-    }
-    return fixedValues(graph, [&](ValueId value) {
-        return options.fixedInputs.contains(graph.value(value).name) &&
-               !graph.producer(value).valid();
+bool areOnce(const Graph& graph, const std::vector<bool>& fixed,
+             const std::vector<ValueId>& results) {
+    return std::all_of(results.begin(), results.end(), [&](ValueId result) {
+        return !result.valid() || (fixed[result.index()] && !graph.isGraphOutput(result));
     });
 }
 
@@ -74,19 +100,6 @@ void orderFixedFirst(const Graph& graph, std::vector<PlannedNode>& nodes,
     });
 }
 
-namespace {
-
-/// What a backend finds computed where it asks for the value.
-bool isFound(const Plan& plan, uint32_t value) {
-    const PlanValue& asked = plan.values[value];
-    const PlanValue& root = plan.values[rootOf(plan, value)];
-    return root.isFixed && asked.dtype == root.dtype &&
-           (asked.residence != Residence::Alias ||
-            (!root.constant && elementCount(asked.extents) <= elementCount(root.extents)));
-}
-
-} // namespace
-
 void findFixed(Plan& plan, const PlanOptions& options) {
     const bool isPrepared = arePrepared(options);
     for (PlanValue& value : plan.values)
@@ -95,7 +108,8 @@ void findFixed(Plan& plan, const PlanOptions& options) {
             (value.residence == Residence::Input && options.fixedInputs.contains(value.name));
     for (const Step& step : plan.steps) {
         const bool isOnce =
-            isPrepared && !step.inputs.empty() && makesTheSame(plan.graph->node(step.node)) &&
+            isPrepared && !step.inputs.empty() &&
+            !hasTrait(plan.graph->node(step.node).op, Trait::ControlFlow) &&
             std::all_of(step.inputs.begin(), step.inputs.end(),
                         [&](uint32_t input) { return isFound(plan, input); }) &&
             std::all_of(step.outputs.begin(), step.outputs.end(), [&](uint32_t output) {

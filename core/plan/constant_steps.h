@@ -19,6 +19,14 @@ std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(Value
 /// nothing else.
 std::vector<bool> fixedValues(const Graph& graph, const PlanOptions& options);
 
+/// Whether constants alone decide the value, a few nodes away: what dequantises a weight, mostly.
+bool isFixedNearby(const Graph& graph, ValueId value);
+
+/// Whether a backend computes these results of one step while preparing; `fixed` as above. Outputs
+/// of the graph are made in every run.
+bool areOnce(const Graph& graph, const std::vector<bool>& fixed,
+             const std::vector<ValueId>& results);
+
 /// Phase 4b: sets PlanValue::isFixed once views are resolved. A result that lies within one that
 /// varies, as part of a Concat, is computed in every run; so is what reads a view that repeats
 /// elements, or one of a constant, of which backends make no copies.

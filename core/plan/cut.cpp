@@ -95,13 +95,6 @@ bool BodyCutter::isView(NodeId node) const {
                      m_options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous);
 }
 
-/// A backend computes them while preparing, if they are a step of their own.
-bool BodyCutter::areOnce(const std::vector<ValueId>& results) const {
-    return std::all_of(results.begin(), results.end(), [&](ValueId result) {
-        return m_isFixed[result.index()] && !m_body.isGraphOutput(result);
-    });
-}
-
 BodyCutter::Part BodyCutter::partOf(const std::vector<NodeId>& nodes) {
     const bool isOne = nodes.size() == 1;
     if (isOne && isView(nodes[0]))
@@ -122,7 +115,8 @@ BodyCutter::Part BodyCutter::partOf(const std::vector<NodeId>& nodes) {
         program = nullptr;
     if (!program && !isOne)
         return {};
-    Part part{program ? std::move(*program) : libraryProgram(request), 0, areOnce(cut.outputs)};
+    Part part{program ? std::move(*program) : libraryProgram(request), 0,
+              areOnce(m_body, m_isFixed, cut.outputs)};
     if (!part.isOnce)
         part.seconds = seconds(*part.program, cut.inputs, cut.outputs);
     return part;

@@ -72,7 +72,6 @@ private:
     BodyCut cheapestOfAll(const std::vector<NodeId>& order);
     BodyCut counted(BodyCut cut) const;
     Part partOf(const std::vector<NodeId>& nodes);
-    bool areOnce(const std::vector<ValueId>& results) const;
     std::vector<NodeId> smallFirst() const;
     bool isElementwise(NodeId node) const;
     int64_t elementsOf(NodeId node) const;

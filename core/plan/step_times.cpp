@@ -30,10 +30,7 @@ StepTimes::StepTimes(const Graph& graph, const std::vector<int64_t>& bytes, cons
 
 /// A backend computes it while preparing.
 bool StepTimes::isOnce(NodeId node) const {
-    const std::vector<ValueId>& outputs = m_graph->node(node).outputs;
-    return std::all_of(outputs.begin(), outputs.end(), [&](ValueId output) {
-        return !output.valid() || (m_isFixed[output.index()] && !m_graph->isGraphOutput(output));
-    });
+    return areOnce(*m_graph, m_isFixed, m_graph->node(node).outputs);
 }
 
 /// The place of the step that made the value; views are where their operand is.
