@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/onnx/file_internal.h"
+#include "core/onnx/file_kind.h"
 #include "core/onnx/mapped_file_internal.h"
 #include "core/onnx/node_order_internal.h"
 
@@ -26,6 +27,9 @@ Result<void> parse(google::protobuf::Message& message, std::string_view bytes,
     stream.SetRecursionLimit(maxNesting);
     if (message.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage())
         return {};
+    if (const FileKind* kind = kindOf(bytes))
+        return failure("load.parse", fmt::format("not an ONNX file but {}", kind->what), where,
+                       kind->fix);
     return failure("load.parse", "not an ONNX file, or truncated", where,
                    "check the file; export or download it again");
 }
@@ -42,6 +46,8 @@ Result<void> parseFile(const std::string& path, size_t maxBytes,
     std::error_code failed;
     if (!fs::exists(path, failed))
         return failure("load.missing", "the file does not exist", path, "check the path");
+    if (fs::is_directory(path, failed))
+        return failure("load.missing", "a folder, not a file", path, adviceForFolder(path));
     if (!fs::is_regular_file(path, failed))
         return failure("load.missing", "not a regular file", path, "give the path of a file");
     uintmax_t size = fs::file_size(path, failed);

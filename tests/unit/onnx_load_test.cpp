@@ -3,6 +3,7 @@
 #include "core/graph/verify.h"
 #include "core/passes/passes.h"
 #include "onnx_builder.h"
+#include "tests/support/temporary_folder.h"
 
 #include <algorithm>
 #include <cstring>
@@ -365,6 +366,44 @@ TEST(OnnxLoad, AGraphThatNormalisingDropsCapturesNothing) {
     auto graph = model.load();
     ASSERT_TRUE(graph) << graph.error().text();
     EXPECT_TRUE(verify(*graph)) << verify(*graph).error().text();
+}
+
+TEST(OnnxLoad, OtherFilesAreNamed) {
+    using namespace std::string_literals;
+    const std::pair<std::string, std::string> files[] = {
+        {"version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 12\n", "Git LFS"},
+        {"PK\x03\x04\x14\0\0\0"s, "zip"},
+        {"\x80\x02}q\0."s, "pickle"},
+        {"\x1f\x8b\x08\0"s, "gzip"},
+        {"\x1c\0\0\0TFL3\0\0"s, "TensorFlow Lite"},
+        {"\x18\0\0\0ORTM"s, "ONNX Runtime's own"},
+        {"\x89HDF\r\n\x1a\n", "Keras"},
+        {"\x40\0\0\0\0\0\0\0{\"a\":{}}"s, "safetensors"},
+        {"\xef\xbb\xbf\n <!DOCTYPE html><html>", "a page of a web server"},
+        {"<?xml version=\"1.0\"?><net name=\"m\">", "OpenVINO"},
+        {"{\"graph\": 1}", "JSON"},
+        {"fuse 1;\nrule R { match { y = Relu(x); } }", "rules"},
+        {"<ir_version: 8> g (float[1] x) => (float[1] y) { y = Relu(x) }", "textual syntax"},
+        {std::string(257, 'a') + "ustar", "tar"},
+    };
+    for (const auto& [bytes, what] : files) {
+        auto graph = model_io::loadBytes(bytes, ".", {});
+        ASSERT_FALSE(graph) << what;
+        EXPECT_EQ(graph.error().code, "load.parse") << what;
+        EXPECT_NE(graph.error().message.find(what), std::string::npos) << graph.error().message;
+    }
+}
+
+TEST(OnnxLoad, AFolderNamesItsModels) {
+    const testing_support::TemporaryFolder folder;
+    Progress progress;
+    const auto fix = [&] { return model_io::load(folder.path(), {}, progress).error().fix; };
+    EXPECT_EQ(fix(), "give the path of an .onnx file");
+    for (const char* name : {"d.onnx", "b.onnx", "c.onnx", "a.txt"})
+        folder.write(name, "");
+    EXPECT_EQ(fix(), "give one of its files: b.onnx, c.onnx, d.onnx");
+    folder.write("a.onnx", "");
+    EXPECT_EQ(fix(), "give one of its files: a.onnx, b.onnx, c.onnx ...");
 }
 
 TEST(OnnxLoad, OtherFilesAreRefused) {
