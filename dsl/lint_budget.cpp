@@ -8,6 +8,8 @@
 #include "dsl/lint.h"
 #include "dsl/lint_stress.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -135,11 +137,10 @@ void lintBudget(const LoadedRules& loaded, Diagnostics& out) {
             continue;
         Diagnostic& d = out.warning("W0311", rule.span,
                                     "rule `" + rule.name + "` can be matched in too many ways");
-        char text[32];
-        std::snprintf(text, sizeof text, "%.3g", forms);
-        d.found = std::string(text) +
-                  " combinations of alternatives and orders, and a graph of its own operators on "
-                  "which the search from one node is cut off";
+        d.found =
+            fmt::format("{:.3g} combinations of alternatives and orders, and a graph of its own "
+                        "operators on which the search from one node is cut off",
+                        forms);
         d.expected = "a search that ends within " + std::to_string(MatcherOptions().budget) +
                      " steps on chains and trees of its own operators";
         d.fix = "write `ordered` where the order is known, or make two rules of it";

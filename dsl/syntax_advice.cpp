@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/syntax_advice.h"
 
+#include "core/support/number_text.h"
 #include "dsl/names_elsewhere.h"
 #include "dsl/resolve.h"
 #include "dsl/suggest.h"
@@ -189,7 +190,7 @@ std::string withoutUnit(const SyntaxError& error) {
         {"ms", 1e3, "microseconds"}, {"s", 1e6, "microseconds"}};
     for (const auto& [name, factor, figure] : units)
         if (name == textOf(unit, error.text)) {
-            const double value = std::atof(std::string(textOf(number, error.text)).c_str());
+            const double value = numberIn(std::string(textOf(number, error.text)));
             return fmt::format("write `{:.15g}`: numbers are in {}", value * factor, figure);
         }
     return {};

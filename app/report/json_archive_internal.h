@@ -4,11 +4,12 @@
 // this room.
 #pragma once
 
+#include "core/support/number_text.h"
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <optional>
@@ -23,9 +24,7 @@ using nlohmann::json;
 
 /// Nine digits: what is written, read and written again is the same text.
 inline double rounded(double value) {
-    char text[40];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return std::strtod(text, nullptr);
+    return numberIn(fmt::format("{:.9g}", value));
 }
 
 template <typename T> struct IsVector : std::false_type {};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/quantised.h"
 
+#include "core/support/number_text.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -40,8 +42,8 @@ const GraphValueReport* valueAt(const GraphReport& graph, const std::vector<uint
 std::optional<double> numberOf(const GraphValueReport* value) {
     if (value == nullptr || !value->constant || value->literal.empty())
         return std::nullopt;
-    char* end = nullptr;
-    const double number = std::strtod(value->literal.c_str(), &end);
+    const char* end = nullptr;
+    const double number = numberIn(value->literal, &end);
     return end != value->literal.c_str() && std::isfinite(number) ? std::optional(number)
                                                                   : std::nullopt;
 }

@@ -12,6 +12,7 @@
 #include <QApplication>
 #include <QCommandLineParser>
 #include <QFileInfo>
+#include <clocale>
 #include <cstdio>
 #include <initializer_list>
 #include <string_view>
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
 #endif
     findFonts();
     QApplication app(argc, argv);
+    std::setlocale(LC_NUMERIC, "C"); // Qt took the person's; files and rules write 0.5
     QApplication::setApplicationName("fuselage-studio");
     QApplication::setApplicationDisplayName("Fuselage Studio");
     QApplication::setApplicationVersion(FUSELAGE_VERSION);

@@ -3,6 +3,7 @@
 #include "core/algebra/algebra.h"
 
 #include "core/ops/tape.h"
+#include "core/support/number_text.h"
 
 #include <fmt/format.h>
 
@@ -145,7 +146,7 @@ std::optional<double> Algebra::literalOf(const Expr& expr) const {
     auto id = atomOf(expr);
     if (!id || m_atoms[*id].function != "literal")
         return std::nullopt;
-    return std::strtod(m_atoms[*id].tag.c_str(), nullptr);
+    return numberIn(m_atoms[*id].tag);
 }
 
 Expr Algebra::variable(const std::string& name, ShapeSources shape, bool isUniform) {

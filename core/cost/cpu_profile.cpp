@@ -2,6 +2,7 @@
 // The profile of the machine that this runs on: the file that `calibrate` wrote, else a built-in
 // one for processors of its kind. Nothing is measured here, so that equal machines decide equally.
 #include "core/cost/profile_internal.h"
+#include "core/support/number_text.h"
 #include "core/support/processor.h"
 
 #include <fmt/format.h>
@@ -108,7 +109,7 @@ DeviceProfile defaultProfile() {
     out.sources["units"] = "queried";
     queryIntegers(out);
     const double highest = // kHz; a virtual machine is told nothing
-        std::atof(firstLine("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq").c_str());
+        numberIn(firstLine("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"));
     if (highest > 0) {
         out.clock = highest * 1e3;
         out.sources["clock"] = "queried";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/onnx/operator_body_internal.h"
 #include "core/ops/embedded_operators.h"
+#include "core/support/number_text.h"
 
 #include <algorithm>
 #include <cassert>
@@ -164,7 +165,7 @@ CallAttribute fromText(const std::string& text) {
     if (text.starts_with('"'))
         return text.substr(1, text.size() - 2);
     if (text.find_first_of(".e") != std::string::npos)
-        return std::stod(text);
+        return numberIn(text);
     int64_t number = 0;
     std::from_chars(text.data(), text.data() + text.size(), number);
     return number;

@@ -4,6 +4,7 @@
 #include "core/onnx/model_file.h"
 #include "core/onnx/operator_body_internal.h"
 #include "core/ops/op_schema.h"
+#include "core/support/number_text.h"
 
 #include <fmt/format.h>
 #include <onnx/defs/parser.h>
@@ -111,7 +112,7 @@ std::map<std::string, AttributeValue> decisions(const OperatorBody& body) {
         if (text.starts_with('"'))
             out.emplace(name, text.substr(1, text.size() - 2));
         else if (text.find_first_of(".e") != std::string::npos)
-            out.emplace(name, std::stod(text));
+            out.emplace(name, numberIn(text));
         else
             out.emplace(name, static_cast<int64_t>(std::stoll(text)));
     }

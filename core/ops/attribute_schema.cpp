@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/attribute_schema.h"
 
+#include "core/support/number_text.h"
+
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
@@ -45,7 +47,7 @@ std::vector<std::string> listItems(std::string_view text) {
 
 // Files keep float attributes in 32 bits; defaults must compare equal to them.
 double floatOf(const std::string& text) {
-    return static_cast<double>(std::strtof(text.c_str(), nullptr));
+    return static_cast<double>(floatIn(text));
 }
 
 int64_t intOf(const std::string& text) {

@@ -5,6 +5,7 @@
 #include "core/ops/evaluate.h"
 #include "core/ops/infer_support.h"
 #include "core/ops/tensor_index.h"
+#include "core/support/number_text.h"
 
 #include <fmt/format.h>
 
@@ -71,8 +72,8 @@ Outputs fromStrings(const Node& node, const ReferenceValue& from, DType to) {
     ReferenceValue out = ReferenceValue::tensor(to, from.extents);
     for (size_t i = 0; i < from.strings.size(); ++i) {
         const std::string& word = from.strings[i];
-        char* end = nullptr;
-        double number = std::strtod(word.c_str(), &end);
+        const char* end = nullptr;
+        double number = numberIn(word, &end);
         if (word.empty() || *end != '\0')
             return badInput(node, fmt::format("`{}` is not a number", word));
         if (isFloat(to))

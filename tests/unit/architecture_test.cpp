@@ -406,6 +406,16 @@ TEST(Architecture, nothingIsLeftToDoAndNoMachineIsNamed) {
         }
 }
 
+/// They read by the locale of the process, which a window's toolkit sets to the person's.
+TEST(Architecture, numbersAreReadAlikeInEveryLocale) {
+    static const std::regex reader(R"(\b(strto[dfl]d?|ato[df]|sto[df]|stold)\()");
+    for (const File& file : sources())
+        for (size_t i = 0; i < file.lines.size(); ++i)
+            if (roomOf(file.path) != "tests" && file.path != "core/support/number_text.cpp")
+                EXPECT_FALSE(std::regex_search(file.lines[i], reader))
+                    << file.path << ":" << i + 1 << ": take core/support/number_text.h";
+}
+
 /// Functions at the left margin of anonymous namespaces.
 std::set<std::string> privateFunctionsOf(const std::vector<std::string>& lines) {
     static const std::regex function(

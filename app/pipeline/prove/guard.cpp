@@ -2,6 +2,7 @@
 #include "app/pipeline/prove/guard.h"
 
 #include "core/ops/op_table.h"
+#include "core/support/number_text.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -211,7 +212,7 @@ bool Guard::isDoubtful() const {
         const bool isValue = claim.name.find(".value") != std::string::npos;
         const double most = claim.most            ? *claim.most
                             : claim.below         ? *claim.below
-                            : !claim.text.empty() ? std::stod(claim.text)
+                            : !claim.text.empty() ? numberIn(claim.text)
                                                   : INFINITY;
         const double end = claim.least ? *claim.least : claim.above ? *claim.above : most;
         constexpr double manyDims = 4; // more are drawn so seldom that few samples are left

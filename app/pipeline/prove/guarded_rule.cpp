@@ -4,6 +4,7 @@
 #include "app/pipeline/prove/guard.h"
 #include "app/pipeline/prove/guard_terms.h"
 #include "core/ops/op_table.h"
+#include "core/support/number_text.h"
 
 #include <algorithm>
 
@@ -92,7 +93,7 @@ bool addCondition(Rule& rule, const Claim& claim) {
             {">=", claim.least}, {">", claim.above}, {"<=", claim.most}, {"<", claim.below}};
         wanted.kind = Expression::Kind::Binary;
         wanted.text = "==";
-        double number = claim.text.empty() ? 0 : std::stod(claim.text);
+        double number = claim.text.empty() ? 0 : numberIn(claim.text);
         for (const auto& [comparison, end] : ends)
             if (end) {
                 wanted.text = comparison;
