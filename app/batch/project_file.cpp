@@ -21,10 +21,21 @@ constexpr const char* modelTable = "model";
 
 constexpr const char* projectName = "fuselage.toml";
 
-/// Options whose values name files or folders.
-constexpr std::array pathOptions{"models",       "patterns",  "import-path", "gate",
-                                 "expect",       "baseline",  "output",      "inputs",
-                                 "timing-cache", "save-fused"};
+/// Options whose values name files or folders; `none` is nothing's name.
+constexpr std::array pathOptions{
+    "baseline", "cache",       "data",   "dump-kernels", "expect",       "gain-cache",
+    "gate",     "import-path", "inputs", "models",       "output",       "patterns",
+    "plan",     "plan-out",    "report", "save-fused",   "save-outputs", "timing-cache"};
+/// Those that take the name of something built in as well: a file's has a slash.
+constexpr std::array nameOrPathOptions{"device", "profile"};
+
+bool isPath(const std::string& option, const std::string& text) {
+    const auto isIn = [&](const auto& options) {
+        return std::find(options.begin(), options.end(), option) != options.end();
+    };
+    return isIn(nameOrPathOptions) ? text.find('/') != std::string::npos
+                                   : isIn(pathOptions) && text != "none";
+}
 
 class Reader {
 public:
@@ -115,7 +126,7 @@ private:
         if (node.is_floating_point())
             return fmt::format("{}", *node.value<double>());
         auto text = node.value<std::string>();
-        if (!text || std::find(pathOptions.begin(), pathOptions.end(), name) == pathOptions.end())
+        if (!text || !isPath(name, *text))
             return text;
         const fs::path path(*text);
         return path.is_absolute()

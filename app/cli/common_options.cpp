@@ -39,9 +39,10 @@ void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
     app.add_option("--timing-cache", options.timingCache,
                    "file that keeps what was measured of each kernel, for later processes (cuda: "
                    "see cache)");
-    app.add_flag("--tune", options.tune,
-                 "cpu: measure ways to compute that are predicted to be about as fast (bench does, "
-                 "unless --no-measure)");
+    app.add_flag(
+        "--tune", options.tune,
+        "measure first what else may be fast (bench does, unless --no-measure); cpu: ways to "
+        "compute that are predicted to be about as fast; cuda: every kernel on offer");
     app.add_flag("--frozen", options.frozen,
                  "cuda: measure nothing; what the timing cache lacks is an error");
     app.add_option("--without", options.without,
@@ -142,7 +143,7 @@ Result<void> checkTuneOptions(const CLI::App& app, BackendKind backend) {
         bool cpu, cuda;
     };
     for (const Word& word :
-         {Word{"--timing-cache", true, true}, Word{"--tune", true, false},
+         {Word{"--timing-cache", true, true}, Word{"--tune", true, true},
           Word{"--frozen", false, true}, Word{"--without", false, true},
           Word{"--workspace", false, true}, Word{"--no-fallback", false, true}}) {
         const bool heard = backend == BackendKind::Cpu    ? word.cpu
@@ -192,7 +193,8 @@ void addRunOptions(CLI::App& app, CompileOptions& run, InputOptions inputs) {
     app.add_option("--seed", inputs.seed, "of generated inputs")
         ->check(seedNumber())
         ->capture_default_str();
-    app.add_option("--inputs", inputs.folder, "folder of input_N.pb, input_N.npy or NAME.npy instead of generated ones");
+    app.add_option("--inputs", inputs.folder,
+                   "folder of input_N.pb, input_N.npy or NAME.npy instead of generated ones");
     addSetOption(app, inputs.numbers);
     addTuneOptions(app, run.tune);
     app.add_option("--cache", run.cache,

@@ -83,7 +83,7 @@ constexpr Row rows[] = {
      "  fuselage quantize model.onnx --data inputs/ --skip 'op:Conv group>1' --range minmax\n"
      "  fuselage quantize model.onnx --data inputs/ --mixed --max-error 0.02 -o mixed.onnx\n"
      "where pairs may go is said by `qdq` clauses of rules: see dsl/README.md"},
-    {"inspect", "operators, shapes and traffic of a model; what is unknown", addInspect,
+    {"inspect", "operators, shapes and parameters of a model; what is unknown", addInspect,
      "  fuselage inspect model.onnx\n"
      "  fuselage inspect model.onnx --dim N=4 --graph"},
     {"run", "run a model on given or generated inputs and save the outputs", addRun,

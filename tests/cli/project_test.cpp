@@ -5,6 +5,7 @@
 #include <filesystem>
 
 using namespace fuselage::cli_test;
+namespace testing_support = fuselage::testing_support;
 
 namespace {
 
@@ -125,4 +126,22 @@ TEST_F(CliProject, TheSettingsAreShownWithWhereTheyComeFrom) {
     line("models = models", "fuselage.toml");
     line("model-option = bert:dim=S=384", "fuselage.toml:7");
     EXPECT_EQ(files(), before) << "nothing ran";
+}
+
+TEST_F(CliProject, FilesAreRelativeToTheFileWhereverTheCommandRuns) {
+    fs::create_directory(folder.file("below"));
+    project("device = \"profiles/mine.toml\"\ngain-cache = \"gains.txt\"\n[bench]\n"
+            "plan = \"m.fuseplan\"\nreport = [\"r.json\"]\ncache = \"none\"\n");
+    auto settings = [&](const std::vector<std::string>& words) {
+        std::vector<std::string> line{FUSELAGE_PROGRAM};
+        line.insert(line.end(), words.begin(), words.end());
+        auto ran = testing_support::runProcess(line, {.folder = folder.file("below")});
+        return ran ? ran->output + ran->errors : ran.error().message;
+    };
+    const std::string shown = settings({"bench", "../lstm.onnx", "--print-config"});
+    for (const char* setting : {"device = ../profiles/mine.toml", "gain-cache = ../gains.txt",
+                                "plan = ../m.fuseplan", "report = ../r.json", "cache = none"})
+        EXPECT_TRUE(has(shown, setting)) << setting << "\n" << shown;
+    project("device = \"t4\"\n");
+    EXPECT_TRUE(has(settings({"bench", "../lstm.onnx", "--print-config"}), "device = t4 "));
 }
