@@ -123,12 +123,16 @@ int64_t smallInteger(DType dtype, uint64_t random) {
 }
 
 int64_t extremeInteger(DType dtype, uint64_t random) {
-    constexpr int bits[] = {7, 8, 15, 16, 24, 31, 32, 40, 62};
+    constexpr int bits[] = {7, 8, 15, 16, 24, 31, 32, 40, 62, 64};
     const int own = bitsOf(dtype) - (isSigned(dtype) ? 1 : 0);
     const int end = std::min(own, bits[random % std::size(bits)]);
-    const int64_t past = int64_t{1} << end; // the least number is its negative, the most one less
-    const auto step = static_cast<int64_t>(random >> 8U) % 3;
+    const auto step = static_cast<int64_t>((random >> 8U) % 3);
     const bool isLow = (random >> 16U) % 2 != 0;
+    if (end == 63) // of int64
+        return isLow ? INT64_MIN + step : INT64_MAX - step;
+    if (end == 64) // of uint64, whose bits these are
+        return -1 - step;
+    const int64_t past = int64_t{1} << end; // the least number is its negative, the most one less
     if (isSigned(dtype) && isLow)
         return -past + step;
     return std::min(past - 2 + step, end == own ? past - 1 : past);

@@ -35,12 +35,6 @@ bool storesIntegers(const std::string& function) {
     return function == "QuantizeLinear" || function == "DequantizeLinear";
 }
 
-bool commutes(const std::string& function) {
-    static const std::set<std::string> names{"add", "mul",    "max",   "min",    "and",  "or",
-                                             "xor", "bitAnd", "bitOr", "bitXor", "equal"};
-    return names.contains(function);
-}
-
 Monomial common(const Monomial& a, const Monomial& b) {
     Monomial out;
     for (const auto& [atom, exponent] : a)
@@ -84,6 +78,18 @@ Expr broken() {
 
 bool keepsPlaces(const std::string& function) {
     return tapeFunctions().contains(function);
+}
+
+/// Which of 0 and -0 is the larger one depends on their order.
+bool Algebra::isPickOfBits(const std::string& function) const {
+    return m_arithmetic == Arithmetic::Bits && isFloat(m_tapeType) &&
+           (function == "max" || function == "min");
+}
+
+bool Algebra::commutes(const std::string& function) const {
+    static const std::set<std::string> names{"add", "mul",    "max",   "min",    "and",  "or",
+                                             "xor", "bitAnd", "bitOr", "bitXor", "equal"};
+    return names.contains(function) && !isPickOfBits(function);
 }
 
 Expr Algebra::whole(int64_t value) const {
@@ -394,7 +400,7 @@ bool Algebra::equal(const Expr& a, const Expr& b) {
     return !difference.isBroken && difference.over.empty();
 }
 
-std::vector<AtomId> Algebra::atomsOf(const Expr& expr) const {
+std::vector<AtomId> Algebra::atomsOf(const Expr& expr, Reach reach) const {
     std::vector<AtomId> out;
     std::set<AtomId> seen;
     auto visit = [&](auto&& self, const Expr& each) -> void {
@@ -403,8 +409,10 @@ std::vector<AtomId> Algebra::atomsOf(const Expr& expr) const {
                 for (const auto& factor : term.first) {
                     if (!seen.insert(factor.first).second)
                         continue;
-                    for (const Expr& argument : m_atoms[factor.first].arguments)
-                        self(self, argument);
+                    const Atom& atom = m_atoms[factor.first];
+                    if (reach == Reach::Everywhere || keepsPlaces(atom.function))
+                        for (const Expr& argument : atom.arguments)
+                            self(self, argument);
                     out.push_back(factor.first);
                 }
     };
@@ -412,7 +420,7 @@ std::vector<AtomId> Algebra::atomsOf(const Expr& expr) const {
     return out;
 }
 
-Expr Algebra::substitute(const Expr& expr, AtomId atom, const Expr& by) {
+Expr Algebra::substitute(const Expr& expr, AtomId atom, const Expr& by, Reach reach) {
     std::map<AtomId, Expr> made{{atom, by}};
     auto rebuilt = [&](auto&& self, const Expr& each) -> Expr {
         if (each.isNan || each.isBroken)
@@ -428,7 +436,8 @@ Expr Algebra::substitute(const Expr& expr, AtomId atom, const Expr& by) {
                         std::vector<Expr> arguments;
                         for (const Expr& argument : old.arguments)
                             arguments.push_back(self(self, argument));
-                        const bool plain = arguments.empty();
+                        const bool plain = arguments.empty() || (reach == Reach::SamePlace &&
+                                                                 !keepsPlaces(old.function));
                         Expr again = plain ? ofAtom(id) : make(old.function, arguments, old.tag);
                         found = made.emplace(id, std::move(again)).first;
                     }

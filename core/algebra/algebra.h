@@ -36,6 +36,9 @@ struct Demand {
     Expr of;
 };
 
+/// Sums along axes and moves read elements of other places than that of their result.
+enum class Reach : uint8_t { Everywhere, SamePlace };
+
 class Algebra {
 public:
     /// `tapeType`: of what elementwise operators compute.
@@ -70,8 +73,8 @@ public:
     const Atom& atom(AtomId id) const { return m_atoms[id]; }
 
     /// All atoms in it, those inside of arguments first.
-    std::vector<AtomId> atomsOf(const Expr& expr) const;
-    Expr substitute(const Expr& expr, AtomId atom, const Expr& by);
+    std::vector<AtomId> atomsOf(const Expr& expr, Reach reach = Reach::Everywhere) const;
+    Expr substitute(const Expr& expr, AtomId atom, const Expr& by, Reach reach = Reach::Everywhere);
 
     /// Where operators put what they demand; null: nowhere.
     std::vector<Demand>* demands = nullptr;
@@ -116,6 +119,8 @@ private:
     std::optional<Expr> byHalves(const Atom& select, const MaximumOf& pick,
                                  const std::string& function, const std::string& tag);
     bool isFixed(const Expr& expr, const std::string& function, const std::string& tag) const;
+    bool commutes(const std::string& function) const;
+    bool isPickOfBits(const std::string& function) const;
     int directionIn(const Expr& expr, AtomId of) const;
     Expr exponential(const Expr& of);
     Expr logarithm(const Expr& of);

@@ -130,9 +130,12 @@ std::optional<Expr> Algebra::pieceOf(const std::string& function, const std::vec
             return in[0];
         for (size_t i : {0U, 1U}) {
             auto within = inner(in[i]);
-            if (within && within->function == function &&
-                (equal(within->arguments[0], in[1 - i]) || equal(within->arguments[1], in[1 - i])))
-                return in[i];
+            if (!within || within->function != function)
+                continue;
+            for (size_t place : {0U, 1U})
+                if (equal(within->arguments[place], in[1 - i]) &&
+                    (place != i || !isPickOfBits(function))) // of zeros the same one is picked
+                    return in[i];
         }
         const bool takesFirst = isReal && isNonNegative(subtract(in[0], in[1]));
         const bool takesSecond = isReal && isNonNegative(subtract(in[1], in[0]));

@@ -10,6 +10,7 @@ namespace fuselage::algebra {
 
 namespace {
 
+constexpr const char* noEmptyAxis = "no axis that is reduced has 0 elements";
 constexpr const char* nanAlike = "a maximum treats NaN alike in front of a function and behind it";
 
 bool isWindow(const std::string& function) {
@@ -180,6 +181,8 @@ std::optional<Expr> Algebra::overMaximum(const std::string& function, const std:
     if (!out)
         return std::nullopt;
     note(nanAlike);
+    if (!isPool)
+        note(noEmptyAxis);
     if (function == "MaxPool")
         note(noEmptyWindow);
     return out;

@@ -142,6 +142,7 @@ public:
 
 private:
     std::optional<AtomId> pieceIn(const Expr& a, const Expr& b);
+    Reach reachOf(AtomId atom) const;
     void useEqualities(Expr& a, Expr& b, std::vector<Fact>& facts);
     bool solve(Expr& a, Expr& b, std::vector<Fact>& facts, const Expr& zero);
 
@@ -149,12 +150,19 @@ private:
     int m_splits = 0;
 };
 
+/// What is known of an element holds at its place; of a number that all places share, everywhere.
+Reach Cases::reachOf(AtomId atom) const {
+    return m_algebra.atom(atom).constantOn.contains("*") ? Reach::Everywhere : Reach::SamePlace;
+}
+
 /// The first whose own operands have no piece in them.
 std::optional<AtomId> Cases::pieceIn(const Expr& a, const Expr& b) {
-    for (const Expr* side : {&a, &b})
-        for (AtomId id : m_algebra.atomsOf(*side))
-            if (isPiece(m_algebra.atom(id).function))
-                return id;
+    for (const Reach reach : {Reach::SamePlace, Reach::Everywhere})
+        for (const Expr* side : {&a, &b})
+            for (AtomId id : m_algebra.atomsOf(*side, reach))
+                if (isPiece(m_algebra.atom(id).function) &&
+                    (reach == Reach::SamePlace || reachOf(id) == reach))
+                    return id;
     return std::nullopt;
 }
 
@@ -179,10 +187,11 @@ bool Cases::solve(Expr& a, Expr& b, std::vector<Fact>& facts, const Expr& zero) 
         Expr scale;
         scale.over = {{Monomial{}, -coefficient}};
         const Expr value = m_algebra.divide(rest, scale);
-        a = m_algebra.substitute(a, atom, value);
-        b = m_algebra.substitute(b, atom, value);
+        const Reach reach = reachOf(atom);
+        a = m_algebra.substitute(a, atom, value, reach);
+        b = m_algebra.substitute(b, atom, value, reach);
         for (Fact& fact : facts)
-            fact.of = m_algebra.substitute(fact.of, atom, value);
+            fact.of = m_algebra.substitute(fact.of, atom, value, reach);
         return true;
     }
     return false;
@@ -218,8 +227,9 @@ bool Cases::agree(Expr a, Expr b, std::vector<Fact> facts, int depth) {
         more.insert(more.end(), way.facts.begin(), way.facts.end());
         if (areContradictory(m_algebra, more))
             continue;
-        if (!agree(m_algebra.substitute(a, *piece, way.value),
-                   m_algebra.substitute(b, *piece, way.value), std::move(more), depth + 1))
+        const Reach reach = reachOf(*piece);
+        if (!agree(m_algebra.substitute(a, *piece, way.value, reach),
+                   m_algebra.substitute(b, *piece, way.value, reach), std::move(more), depth + 1))
             return false;
     }
     return true;

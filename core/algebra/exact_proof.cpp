@@ -213,7 +213,7 @@ bool Way::goesAlong(const Settled& settled, std::set<std::string> nans) const {
 /// Where an input is NaN both sides are, or neither. Walked again for each: what a law cancels
 /// would be gone, and its NaN with it.
 std::string Way::compareNan(const Walk& walk, const Settled& settled) const {
-    const std::vector<std::string>& variables = walk.variables();
+    const std::vector<std::string> variables = walk.variables();
     if (variables.size() > mostNans)
         return "too many operands that may be NaN";
     const size_t sets = size_t(1) << variables.size();

@@ -210,7 +210,7 @@ Walk::Operand Walk::value(const Term& term, const Hole* within) {
 /// A constant of that number, of any shape.
 Walk::Operand Walk::number(const Term& term) {
     SymbolicValue made;
-    made.element = m_algebra.number(term.number);
+    made.element = stored(Known::ofNumber(m_algebra.number(term.number), "", term.number));
     made.name = fmt::format("literal {}", ++m_names);
     made.element.shape = {made.name};
     made.isConstant = made.isUniform = true;
@@ -261,12 +261,25 @@ Walk::Operand Walk::leaf(const TypePattern* type, const std::string& name) {
         made.element.shape = shape;
     } else {
         made.element = m_algebra.variable(made.name, shape, made.isUniform);
-        if (!made.isConstant)
-            m_variables.push_back(made.name);
+        m_variables.push_back(made.name);
     }
     const size_t out = addValue(std::move(made));
     if (type)
         limit(*type, out);
+    return out;
+}
+
+std::vector<std::string> Walk::variables() const {
+    std::set<std::string> compared;
+    for (const Fact& fact : m_facts)
+        for (AtomId id : m_algebra.atomsOf(fact.of))
+            compared.insert(m_algebra.atom(id).tag);
+    for (const SymbolicValue& value : m_values)
+        if (!value.isConstant)
+            compared.erase(value.name);
+    std::vector<std::string> out;
+    std::copy_if(m_variables.begin(), m_variables.end(), std::back_inserter(out),
+                 [&](const std::string& name) { return !compared.contains(name); });
     return out;
 }
 
@@ -396,6 +409,11 @@ Walk::Operand Walk::node(const Term& term, const Hole* within, size_t outputs) {
     operands(term, made, within);
     if (!m_obstacle.empty())
         return {};
+    // The search takes them in both orders, and which of 0 and -0 is picked may depend on it.
+    const bool isPick = made.op == Op::Max || made.op == Op::Min;
+    if (isPick && term.order == OperandOrder::Schema && made.operands.size() == 2 &&
+        m_ways.pick(2) == 1)
+        std::swap(made.operands[0], made.operands[1]);
     listParameters(made);
     const size_t out = applied(made, 0, outputs);
     m_nodes.push_back(std::move(made));

@@ -75,8 +75,8 @@ public:
 
     const std::vector<Replacement>& replacements() const { return m_replacements; }
 
-    /// Names of what is computed with and not constant.
-    const std::vector<std::string>& variables() const { return m_variables; }
+    /// Names of operands that may hold NaN: not of constants that a condition compares.
+    std::vector<std::string> variables() const;
 
     /// What the proof takes for granted, in words.
     const std::set<std::string>& conditions() const { return m_conditions; }
@@ -147,6 +147,7 @@ private:
     Known contents(const Known& known);
     Known integer(const std::string& name);
     std::optional<Expr> asElement(const Known& known);
+    Expr stored(const Known& number);
     Operand asOperand(const Known& known);
     std::string aliased(const std::string& word) const;
     bool mayBeMinusZero(const Known& symbol, double value) const;

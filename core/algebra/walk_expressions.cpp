@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace fuselage::algebra {
 
@@ -186,6 +187,20 @@ Known Walk::call(const Expression& expression) {
     return Known::word(aliased(text + ")"));
 }
 
+/// A number as an operand holds it: rounded where that may have 16 bits, as attributes are not.
+Expr Walk::stored(const Known& number) {
+    const Expr exact = number.literal ? m_algebra.number(*number.literal) : number.number;
+    if (m_algebra.arithmetic() != Arithmetic::Bits || !isFloat(m_algebra.tapeType()))
+        return exact;
+    auto fits = [&](DType type) { return roundTo(type, *number.literal) == *number.literal; };
+    const bool keeps =
+        number.literal
+            ? std::isnan(*number.literal) || (fits(DType::Float16) && fits(DType::BFloat16))
+            : !mayCompute(
+                  [](DType type) { return type == DType::Float16 || type == DType::BFloat16; });
+    return keeps ? exact : m_algebra.make("stored", {exact});
+}
+
 Walk::Operand Walk::asOperand(const Known& known) {
     if (known.kind == Kind::Value)
         return known.value;
@@ -193,7 +208,7 @@ Walk::Operand Walk::asOperand(const Known& known) {
         return {};
     if (known.kind == Kind::Number) {
         SymbolicValue made;
-        made.element = known.literal ? m_algebra.number(*known.literal) : known.number;
+        made.element = stored(known);
         made.element.shape = {};
         made.name = known.text;
         made.rank = 0;

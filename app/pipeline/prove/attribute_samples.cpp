@@ -108,7 +108,9 @@ std::optional<AttributeValue> integerOf(const AttributeContext& context,
             context.wanted ? *context.wanted
                            : oneOf<DType>(context.choices,
                                           {DType::Float32, DType::Int32, DType::Int64, DType::Int8,
-                                           DType::Float16, DType::UInt8, DType::Bool}));
+                                           DType::Float16, DType::UInt8, DType::Bool, DType::Int16,
+                                           DType::UInt16, DType::UInt32, DType::UInt64,
+                                           DType::Float64, DType::BFloat16}));
     return std::nullopt; // seeds and the like stay as they are
 }
 

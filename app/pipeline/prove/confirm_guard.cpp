@@ -79,6 +79,9 @@ bool isRefutedNearby(const PreparedRule& rule, const Guard& guard, uint64_t seed
 Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Progress& progress) {
     uint64_t attempt = 0;
     std::set<std::string> refused;
+    // What is wrong only where the reals say nothing is not mended by what they say.
+    const bool isRealAnyway =
+        proveExactly(rule.rule, progress).level == ExactProof::Level::Reals;
     for (int round = 0; round < mostGuards && !progress.cancelled(); ++round) {
         Guard guard = separatingGuard(judged.passing, judged.failing, refused);
         const std::optional<Rule> mended = guard ? guarded(rule.rule, guard) : std::nullopt;
@@ -87,7 +90,9 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
         const auto prepared = prepareRule(*mended);
         const std::vector<GuardTerm> terms = guardTerms(*mended);
         const Judge judge(*mended);
-        const bool isProved = proveExactly(*mended, progress).level != ExactProof::Level::None;
+        const ExactProof::Level level = proveExactly(*mended, progress).level;
+        const bool isProved = level == ExactProof::Level::Bits ||
+                              (level == ExactProof::Level::Reals && !isRealAnyway);
         if (!isProved && guard.isDoubtful()) {
             refused.insert(guard.suggested);
             continue;

@@ -32,8 +32,10 @@ double numberOf(DType dtype, Contents kind, int64_t index, std::mt19937_64& rand
         double size = 0.25 * static_cast<double>(1 + (index * 5) % 17);
         return index % 3 == 1 ? -size : size;
     }
-    case Contents::Edges:
-        return static_cast<double>(random() % 3) - 1;
+    case Contents::Edges: {
+        constexpr double edges[] = {-1, 0, 1, -1, -0.0, 1};
+        return edges[random() % std::size(edges)];
+    }
     case Contents::Normal:
         return std::normal_distribution<double>(0, 1)(random);
     case Contents::Wide: {
@@ -74,6 +76,15 @@ bool mustBePositive(const Graph& graph, ValueId id) {
     });
 }
 
+/// Integers of which none may be 0.
+bool divides(const Graph& graph, ValueId id) {
+    const std::vector<Use>& uses = graph.value(id).uses;
+    return std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+        const Op op = graph.node(use.node).op;
+        return (op == Op::Div || op == Op::Mod) && use.slot == 1;
+    });
+}
+
 /// Bytes that hold several numbers each.
 bool isPacked(const Graph& graph, ValueId id) {
     const std::vector<Use>& uses = graph.value(id).uses;
@@ -102,9 +113,9 @@ bool isData(const Graph& graph, ValueId id) {
     const std::vector<Use>& uses = graph.value(id).uses;
     return std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
         const Node& node = graph.node(use.node);
-        const bool isElementwise = hasTrait(node.op, Elementwise);
+        const bool takesAnywhere = hasTrait(node.op, Elementwise | ContractionOp);
         return holdsStored(node.op, use.slot) ||
-               (takesIntegers(node.op) && (use.slot == 0 || isElementwise));
+               (takesIntegers(node.op) && (use.slot == 0 || takesAnywhere));
     });
 }
 
@@ -143,6 +154,20 @@ bool takesIntegers(Op op) {
     case Op::CumProd:
     case Op::MaxPool:
     case Op::MatMul:
+    case Op::Gemm:
+    case Op::Einsum:
+    case Op::Sum:
+    case Op::PRelu:
+    case Op::Shrink:
+    case Op::ReduceL1:
+    case Op::ReduceL2:
+    case Op::ReduceSumSquare:
+    case Op::BitwiseAnd:
+    case Op::BitwiseOr:
+    case Op::BitwiseXor:
+    case Op::BitwiseNot:
+    case Op::TopK:
+    case Op::Trilu:
         return true;
     default:
         return hasTrait(op, View | DataMovement);
@@ -156,8 +181,10 @@ Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t
     if (kind == Contents::Wide && isFloat(dtype) && !positive && random() % 2 == 0) {
         // All of them where float32's exponential ends, on one side.
         const double sign = random() % 2 ? 1 : -1;
+        // Or where it ends in one of two forms: exp(x) before sinh(x).
+        const double most = random() % 2 ? 100 : 89.4;
         for (int64_t i = 0; i < tensor.elementCount(); ++i)
-            tensor.set(i, sign * std::uniform_real_distribution<double>(88, 100)(random));
+            tensor.set(i, sign * std::uniform_real_distribution<double>(88, most)(random));
         return tensor;
     }
     for (int64_t i = 0; i < tensor.elementCount(); ++i) {
@@ -232,6 +259,10 @@ Result<std::vector<Tensor>> sampleInputs(const Graph& graph, Contents kind, uint
             tensor = sampleBytes(tensor.dtype(), tensor.extents(), seed * 31 + i);
         } else if (isInteger(tensor.dtype()) && isData(graph, graph.inputs()[i])) {
             tensor = sampleIntegers(tensor.dtype(), tensor.extents(), kind, seed * 31 + i);
+            for (int64_t at = 0; divides(graph, graph.inputs()[i]) && at < tensor.elementCount();
+                 ++at)
+                if (tensor.at(at) == 0)
+                    tensor.setInt(at, 1);
         } else if (isFloat(tensor.dtype()) && mustBePositive(graph, graph.inputs()[i])) {
             tensor = sampleTensor(tensor.dtype(), tensor.extents(), kind, seed * 31 + i, true);
         } else if (isFloat(tensor.dtype()) || small)

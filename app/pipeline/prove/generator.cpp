@@ -17,6 +17,9 @@ namespace {
 constexpr int maxDepth = 200;
 constexpr uint32_t percentOtherType = 30;
 constexpr uint32_t percentEmpty = 4;
+constexpr uint32_t percentLarge = 8;
+/// More than 8 bits count; few of one graph, else all would be slow.
+const std::vector<int64_t> largeSizes[] = {{2, 1, 1, 24}, {1, 2, 1, 1, 1, 150}};
 constexpr uint64_t sizePoint = uint64_t{1} << 50U; ///< a structural decision
 
 /// The largest window that the pattern itself fixes, summed over its nodes.
@@ -50,6 +53,8 @@ Generator::Generator(const PreparedRule& prepared, Choices& choices)
         {1, 2, 3, 4, 5}, {2, 2, 3}, {1, 3}, {2, 3, 4, 6, 8}, {1, 3, 8, 12}, {3}, {2}};
     // All alike, the last two: what a rewrite exchanges shows in values then, not in shapes.
     m_sizes = sizes[m_choices.structural(sizePoint, m_rule.isRewrite ? 7 : 5)];
+    if (m_rule.isRewrite && m_choices.rarely(percentLarge))
+        m_sizes = largeSizes[m_choices.pick(2)];
     if (m_rule.verify)
         for (const auto& [dim, values] : m_rule.verify->dims)
             m_named.insert(m_named.end(), values.begin(), values.end());
@@ -308,6 +313,18 @@ bool Generator::isBound(ValueId value) const {
     });
 }
 
+/// The rewrite says what it is.
+bool Generator::isReplaced(ValueId value) const {
+    return std::any_of(
+        m_rule.rewrite.begin(), m_rule.rewrite.end(), [&](const Assignment& assignment) {
+            return std::any_of(assignment.targets.begin(), assignment.targets.end(),
+                               [&](SlotIndex target) {
+                                   return m_slots[target].kind == Binding::Kind::Value &&
+                                          m_slots[target].value == value;
+                               });
+        });
+}
+
 void Generator::addOutputs() {
     // What is read by nothing is the result; a rewrite may not take the output of the graph itself
     // away, so something stands behind it.
@@ -320,8 +337,11 @@ void Generator::addOutputs() {
                     escapes || (m_slots[slot].value == value && !m_graph.value(value).uses.empty());
         if (!made || (!m_graph.value(value).uses.empty() && !(escapes && m_choices.rarely(40))))
             continue;
-        if (m_graph.node(m_graph.producer(value)).outputs[0] != value && !isBound(value))
-            continue; // a further output that the rule says nothing of
+        const bool isFurther = m_graph.node(m_graph.producer(value)).outputs[0] != value;
+        if (isFurther && !isBound(value))
+            continue; // the rule says nothing of it
+        if (isFurther && m_rule.isRewrite && !isReplaced(value))
+            continue; // the rewrite does not make it, so nothing may read it
         DType dtype = typeOf(value).dtype;
         if (!m_rule.isRewrite || isStorageOnly(dtype) || dtype == DType::String) {
             m_graph.addOutput(value);

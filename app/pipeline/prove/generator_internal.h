@@ -84,6 +84,7 @@ private:
     void bind(SlotIndex slot, ValueId value);
     void noteFacts(std::span<const GuardTerm> terms);
     bool isBound(ValueId value) const;
+    bool isReplaced(ValueId value) const;
     void addOutputs();
     ValueId fail();
 

@@ -195,8 +195,8 @@ ValueId Generator::constantLeaf(const Wish& wish, const VerifySpec::Values* rang
                     : isData                        ? sampleIntegers(dtype, extents, kind, seed)
                              : sampleTensor(dtype, extents, kind, seed, wish.positive);
     if (scalar && isFloat(dtype)) {
-        constexpr double scalars[] = {1, 0.5, 2, 0, -1, 3, 0.125, 1e-3, 1e-6, 60};
-        double value = scalars[m_choices.pick(10)];
+        constexpr double scalars[] = {1, 0.5, 2, 0, -1, 3, 0.125, 1e-3, 1e-6, 60, -0.0};
+        double value = scalars[m_choices.pick(std::size(scalars))];
         if (m_choices.rarely(percentOtherScalar))
             value = static_cast<double>(m_choices.pick(256)) / 32 - 3;
         constexpr double above[] = {1, 0.5, 2, 6};
@@ -209,6 +209,9 @@ ValueId Generator::constantLeaf(const Wish& wish, const VerifySpec::Values* rang
     }
     if (range)
         bringInto(tensor, {range->least, range->most});
+    for (int64_t i = 0; wish.divides && isInteger(dtype) && i < tensor.elementCount(); ++i)
+        if (tensor.at(i) == 0)
+            tensor.setInt(i, 1);
     return m_graph.addConstant(name, std::make_shared<Tensor>(std::move(tensor)));
 }
 

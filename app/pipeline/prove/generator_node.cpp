@@ -9,12 +9,14 @@
 #include "core/rewrite/custom_body.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fuselage::app {
 
 namespace {
 
 constexpr uint32_t percentSwapped = 40;
+constexpr uint32_t percentPassedOver = 25; ///< of constants that the pattern does not name
 
 // Points of structural decisions about attributes, beyond those of terms.
 constexpr uint64_t attributePoints = 256; ///< of one node
@@ -97,8 +99,11 @@ std::optional<Quantity> Generator::testedValue(const Term& term, const std::stri
             out = value;
         }
     }
-    if (low && high)
+    if (low && high) {
+        constexpr double narrow = 1e-4; // one number with a tolerance, as a literal has
+        m_isAtEdge = m_isAtEdge || *high - *low <= narrow * std::fabs(*high);
         return Quantity::real((*low + *high) / 2);
+    }
     if (low || high)
         return Quantity::real(low ? *low : *high);
     return out;
@@ -260,6 +265,11 @@ void Generator::buildOperand(const Term& term, Node& node, OperandContext& conte
                 return schema.name == names[operand];
             });
         bool wanted = required || (!term.hasArguments && !isAttribute && m_choices.rarely(50));
+        // The search passes over such constants, whatever the pattern names.
+        const bool isPassedOver = term.hasArguments && isParameterInput(node.op, operand) &&
+                                  wish.presence != Wish::Presence::LeftOut;
+        if (isPassedOver && !wanted && m_choices.rarely(percentPassedOver))
+            wanted = wish.constant = true;
         if (wish.presence != Wish::Presence::Free && !term.hasArguments)
             wanted = required || wish.presence == Wish::Presence::Needed;
         if (contents && !attributesOf(node.op).empty() && node.attributes.has(names[operand])) {

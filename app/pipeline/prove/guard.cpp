@@ -205,6 +205,8 @@ bool Guard::isDoubtful() const {
     return std::any_of(claims.begin(), claims.end(), [](const Claim& claim) {
         if (isAttributeFact(claim.name))
             return !isDefault(claim);
+        if (claim.name.ends_with(".to")) // one of a dozen element types
+            return true;
         if (isTruth(claim))
             return claim.text == "false" && claim.name.find(".shape") != std::string::npos;
         const bool isSize =

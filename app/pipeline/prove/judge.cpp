@@ -30,8 +30,11 @@ bool mixesElements(const Graph& graph) {
                        [&](NodeId node) { return !hasTrait(graph.node(node).op, Elementwise); });
 }
 
-/// Both are numbers, or neither is. What an infinity meets may be either on the way.
+/// Both are numbers, or neither is. What an infinity meets on the way may make NaN of it, but never
+/// the other infinity.
 bool sameKind(double a, double b, Contents contents) {
+    if (std::isinf(a) && std::isinf(b))
+        return a == b;
     if (contents == Contents::Nans && std::isnan(a) != std::isnan(b))
         return false;
     return std::isfinite(a) == std::isfinite(b);
@@ -77,6 +80,7 @@ public:
         : m_want(want), m_have(have), m_contents(sample.contents),
           m_tolerance(std::max(proofTolerance(rule) * (sample.isAtEdge ? uses : 1),
                                coarseness(sample.graph))),
+          m_noise(std::min(mostNoise, 1e-13 * std::max(passed, 1.0))),
           m_byElement(rule.isRewrite && sample.contents == Contents::Wide && !sample.isAtEdge &&
                       coarseness(sample.graph) == 0),
           m_mixes(!rule.isRewrite || rule.numeric == NumericClass::Approximate ||
@@ -93,44 +97,52 @@ public:
 
     /// `spread`: per element, what roundings alone may do; empty: nothing. Where elements are
     /// mixed others may become none beside an infinity; none becomes a number.
-    bool holds(const std::vector<double>& spread) const {
+    bool holds(const std::vector<double>& spread) const { return !failing(spread); }
+
+    /// The first element that does not.
+    std::optional<int64_t> failing(const std::vector<double>& spread) const {
         for (int64_t i = 0; i < m_have.elementCount(); ++i) {
             const double want = m_want.at(i), have = m_have.at(i);
             const bool mayBecomeNone =
                 m_contents == Contents::Specials && m_mixes && m_hasNone && std::isfinite(want);
             if (!sameKind(want, have, m_contents) && !mayBecomeNone)
-                return false;
+                return i;
             if (!std::isfinite(want) || !std::isfinite(have))
                 continue;
             const double rounded = spread.empty() ? 0 : spread[static_cast<size_t>(i)];
             const double size = m_byElement ? std::fabs(want) : m_largest;
-            if (std::fabs(want - have) > std::max({m_tolerance * size, noise, rounded}))
-                return false;
+            if (std::fabs(want - have) > std::max({m_tolerance * size, m_noise, rounded}))
+                return i;
         }
-        return true;
+        return std::nullopt;
     }
 
 private:
-    static constexpr double uses = 4;     ///< of a literal that is off by its tolerance
-    static constexpr double noise = 1e-7; ///< what float32 leaves of values around 1 that cancel
+    static constexpr double uses = 4; ///< of a literal that is off by its tolerance
+    static constexpr double mostNoise = 1e-7;
 
     const ReferenceValue& m_want;
     const Tensor& m_have;
     Contents m_contents;
     double m_tolerance;
+    double m_noise; ///< what the numbers that stand for exact ones lack; roundings are in `spread`
     bool m_byElement;
     bool m_mixes;
     double m_largest = 0;
     bool m_hasNone = false;
 };
 
-std::string gapText(const std::string& name, const ReferenceValue& want, const Tensor& have) {
+/// `at`: the element that decided; none: the one that is furthest off.
+std::string gapText(const std::string& name, const ReferenceValue& want, const Tensor& have,
+                    std::optional<int64_t> at = {}) {
     if (have.extents() != want.extents || have.dtype() != want.dtype)
         return fmt::format("`{}` is {} before and {} after", name, want.toTensor().type().text(),
                            have.type().text());
-    auto same = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
-    int64_t worst = -1;
-    for (int64_t i = 0; i < have.elementCount(); ++i) {
+    auto same = [](double a, double b) {
+        return (a == b && std::signbit(a) == std::signbit(b)) || (std::isnan(a) && std::isnan(b));
+    };
+    int64_t worst = at.value_or(-1);
+    for (int64_t i = 0; i < have.elementCount() && !at; ++i) {
         double gap = std::fabs(want.at(i) - have.at(i));
         bool further = worst < 0 || !(gap <= std::fabs(want.at(worst) - have.at(worst)));
         if (!same(want.at(i), have.at(i)) && further)
@@ -138,7 +150,10 @@ std::string gapText(const std::string& name, const ReferenceValue& want, const T
     }
     if (worst < 0)
         return fmt::format("`{}` differs", name);
-    const int digits = isFloat(have.dtype()) ? 6 : 17;
+    constexpr double closest = 1e-5; // that six digits show
+    const bool isClose =
+        std::fabs(want.at(worst) - have.at(worst)) <= closest * std::fabs(want.at(worst));
+    const int digits = isFloat(have.dtype()) && !isClose ? 6 : 17;
     return fmt::format("`{}` at element {} is {:.{}g} before and {:.{}g} after", name, worst,
                        want.at(worst), digits, have.at(worst), digits);
 }
@@ -195,7 +210,7 @@ Verdict notFired(const Trace& trace) {
     for (const TraceEvent& event : trace.events)
         if (event.kind == TraceEvent::Kind::Refused)
             return {Verdict::Kind::Unfit, event.reason.text(),
-                    event.reason.code == code::rewriteType};
+                    event.reason.code == code::rewriteType, true};
     return unfit("no match");
 }
 
@@ -349,7 +364,7 @@ Verdict Judge::of(const Sample& sample, Progress& progress) const {
     Pipeline pipeline{"prove", {{rule.phase, false, PhaseStep::Selection::Order}}};
     auto after = rewrite(sample.graph.clone(), m_alone, m_index, pipeline, {}, progress);
     if (!after)
-        return unfit(after.error().text());
+        return {Verdict::Kind::Unfit, after.error().text(), false, true};
     if (after->trace.applied(rule.name) == 0)
         return notFired(after->trace);
     auto inputs = sampleInputs(sample.graph, sample.contents, sample.inputSeed);
@@ -400,8 +415,12 @@ Verdict Judge::of(const Sample& sample, Progress& progress) const {
         for (const std::string& lost : {wanted->overflow, wanted->unsettled})
             if (!lost.empty())
                 return unfit(fmt::format("`{}` is more or less than its type holds", lost));
-        std::string gap =
-            gapText(sample.graph.value(sample.graph.outputs()[i]).name, reference, have);
+        // The numbers that stand for exact ones are doubles: these end where the type does.
+        if (mayRound && sample.contents == Contents::Ends && reference.dtype == DType::Float64)
+            return unfit("doubles at the end of their type");
+        std::string gap = gapText(
+            sample.graph.value(sample.graph.outputs()[i]).name, reference, have,
+            mayRound ? Agreement(rule, sample, reference, have, passed).failing({}) : std::nullopt);
         if (overflows)
             gap += fmt::format(", since `{}` overflows", made->overflow);
         return {Verdict::Kind::Differs, std::move(gap)};

@@ -22,6 +22,7 @@ struct Verdict {
     /// Unfit, since what the rewrite makes is of another type here: it is right for some shapes
     /// only.
     bool isPartial = false;
+    bool isRefused = false; ///< Unfit, since the engine does not make the rewrite here
 };
 
 /// Relative error that the rule's `verify` or `numeric` clause allows.

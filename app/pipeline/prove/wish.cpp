@@ -264,11 +264,11 @@ Wish runningAxisWish(OperandContext& context) {
 
 Wish axesWish(OperandContext& context) {
     auto x = context.extents(0);
-    auto rank = static_cast<uint32_t>(x ? x->size() : 1);
-    if (context.node.op == Op::Unsqueeze)
-        return parameter({static_cast<int64_t>(context.choices.pick(rank + 1))});
-    return parameter({static_cast<int64_t>(context.choices.pick(rank)) -
-                      static_cast<int64_t>(context.choices.pick(2) * rank)});
+    const auto rank = static_cast<uint32_t>(x ? x->size() : 1);
+    if (context.node.op != Op::Unsqueeze)
+        return parameter(someOf(rank, 1, context.choices));
+    const uint32_t made = 1 + (context.choices.rarely(15) ? 1 : 0);
+    return parameter(someOf(rank + made, made, context.choices));
 }
 
 Wish elementwiseWish(OperandContext& context, size_t operand) {
@@ -290,6 +290,7 @@ Wish elementwiseWish(OperandContext& context, size_t operand) {
         wish.extents = Extents{};
         wish.broadcast = false;
     }
+    wish.divides = operand == 1 && (op == Op::Div || op == Op::Mod);
     return wish;
 }
 
@@ -297,6 +298,19 @@ Wish elementwiseWish(OperandContext& context, size_t operand) {
 
 std::optional<Extents> OperandContext::extents(size_t operand) const {
     return operand < types.size() && types[operand] ? types[operand]->extents() : std::nullopt;
+}
+
+Ints someOf(uint32_t count, size_t wanted, Choices& choices) {
+    constexpr uint32_t percentFromBehind = 35;
+    Ints out;
+    while (out.size() < std::min<size_t>(wanted, count)) {
+        int64_t axis = choices.pick(count);
+        while (std::any_of(out.begin(), out.end(),
+                           [&](int64_t other) { return (other - axis) % int64_t{count} == 0; }))
+            axis = (axis + 1) % int64_t{count};
+        out.push_back(axis - (choices.rarely(percentFromBehind) ? int64_t{count} : 0));
+    }
+    return out.empty() ? Ints{0} : out;
 }
 
 Extents broadcastOf(const Extents& extents, Choices& choices) {

@@ -23,6 +23,7 @@ struct Wish {
     bool regroups = false;                        ///< any extents with the same elements will do
     bool packed = false;                          ///< bytes of any bits
     bool stored = false;                          ///< integers that stand for numbers
+    bool divides = false;                         ///< integers of which none may be 0
     Presence presence = Presence::Free;           ///< of an operand that nobody names
     std::optional<std::vector<int64_t>> contents; ///< of an integer constant
     std::optional<std::vector<double>> numbers;   ///< of a float constant

@@ -52,6 +52,9 @@ inline size_t axisOf(const OperandContext& context, size_t rank, int64_t fallbac
     return static_cast<size_t>(std::clamp<int64_t>(axis, 0, static_cast<int64_t>(rank)));
 }
 
+/// So many different ones of `count` dimensions, counted from either end.
+Ints someOf(uint32_t count, size_t wanted, Choices& choices);
+
 /// Of operators that move elements, cut shapes or fill them; none for others.
 std::optional<Wish> movementWish(OperandContext& context, size_t operand);
 

@@ -6,7 +6,7 @@ namespace fuselage::app {
 
 namespace {
 
-/// A region of interest, which only one mode reads; scales of the image alone, or sizes.
+/// A region of interest, which only one mode reads; scales, mostly of the image alone, or sizes.
 Wish resizeWish(OperandContext& context, size_t operand) {
     if (operand == 0)
         return ofExtents(
@@ -24,7 +24,7 @@ Wish resizeWish(OperandContext& context, size_t operand) {
         wish.presence = Wish::Presence::Needed;
         return wish;
     }
-    constexpr uint32_t percentSizes = 30;
+    constexpr uint32_t percentSizes = 30, percentOfAll = 8;
     const bool isLeftOut = operand == 3 || (operand == 2 && context.choices.rarely(percentSizes));
     wish.presence = isLeftOut      ? Wish::Presence::LeftOut
                     : operand == 2 ? Wish::Presence::Needed
@@ -35,7 +35,8 @@ Wish resizeWish(OperandContext& context, size_t operand) {
     for (size_t i = 0; operand == 2 && i < x->size(); ++i) {
         // The last one leaves a small image its size, and moves what is in it.
         constexpr double scales[] = {2, 1, 0.5, 1.5, 3, 1.2};
-        wish.numbers->push_back(i < 2 ? 1 : scales[context.choices.pick(6)]);
+        const bool isOfImage = i >= 2 || context.choices.rarely(percentOfAll);
+        wish.numbers->push_back(isOfImage ? scales[context.choices.pick(6)] : 1);
     }
     wish.extents = Extents{static_cast<int64_t>(wish.numbers->size())};
     return wish;
@@ -112,11 +113,18 @@ Wish sliceWish(OperandContext& context, size_t operand) {
     auto x = context.extents(0);
     if (operand == 0 || !x || x->empty())
         return operand == 0 ? Wish{} : parameter({0});
-    auto rank = static_cast<uint32_t>(x->size());
+    const auto rank = static_cast<uint32_t>(x->size());
     const int64_t largest = *std::max_element(x->begin(), x->end());
+    // The starts say how many axes it cuts: one mostly.
+    const auto starts = context.extents(1);
+    const size_t count = operand > 1 && starts && !starts->empty()
+                             ? static_cast<size_t>((*starts)[0])
+                             : 1 + (rank > 1 && context.choices.rarely(15) ? 1 : 0);
     auto oneOf = [&](std::initializer_list<int64_t> values) {
-        return parameter(
-            {values.begin()[context.choices.pick(static_cast<uint32_t>(values.size()))]});
+        Ints items(count);
+        for (int64_t& item : items)
+            item = values.begin()[context.choices.pick(static_cast<uint32_t>(values.size()))];
+        return parameter(std::move(items));
     };
     switch (operand) {
     case 1:
@@ -124,7 +132,7 @@ Wish sliceWish(OperandContext& context, size_t operand) {
     case 2:
         return oneOf({largest, INT64_MAX, 1, INT64_MIN, largest - 1, -1});
     case 3:
-        return parameter({static_cast<int64_t>(context.choices.pick(rank))});
+        return parameter(someOf(rank, count, context.choices));
     default:
         return oneOf({1, 1, -1, 2, 1, -2});
     }
@@ -151,7 +159,8 @@ Wish padWish(OperandContext& context, size_t operand) {
     return parameter(pads);
 }
 
-/// Places along the axis, in any order and counted from either end.
+/// Places along the axis, in any order and counted from either end; a list mostly, at times one
+/// place or a table of them.
 Wish gatherWish(OperandContext& context, size_t operand) {
     auto x = context.extents(0);
     if (operand == 0 || !x || x->empty())
@@ -162,7 +171,69 @@ Wish gatherWish(OperandContext& context, size_t operand) {
     for (int64_t& place : places)
         place = int64_t{context.choices.pick(extent)} -
                 (context.choices.rarely(20) ? int64_t{extent} : 0);
-    return parameter(places);
+    const auto length = static_cast<int64_t>(places.size());
+    Wish wish = parameter(std::move(places));
+    if (context.choices.rarely(12))
+        wish.extents = context.choices.pick(2) == 0 ? Extents{1, length} : Extents{length, 1};
+    else if (length == 1 && context.choices.rarely(30))
+        wish.extents = Extents{};
+    return wish;
+}
+
+/// What is written to one place is put together.
+bool mayMeet(const OperandContext& context) {
+    return context.node.attributes.string("reduction", "none") != "none";
+}
+
+/// A place of its own for each element along the axis: what is written twice has no value.
+Wish scatterElementsWish(OperandContext& context, size_t operand) {
+    const auto x = context.extents(0);
+    if (operand == 0 || !x || x->empty() || mayMeet(context))
+        return {};
+    if (operand == 2)
+        return ofExtents(*x, context.types[0]->dtype);
+    constexpr int64_t most = 1 << 16; // elements: a larger graph is no sample
+    if (productOf(*x) > most)
+        return {};
+    const size_t axis = std::min(axisOf(context, x->size(), 0), x->size() - 1);
+    const int64_t extent = std::max<int64_t>((*x)[axis], 1);
+    const auto shift = static_cast<int64_t>(context.choices.pick(4));
+    int64_t inner = 1; // elements between two neighbours along the axis
+    for (size_t i = axis + 1; i < x->size(); ++i)
+        inner *= (*x)[i];
+    Ints places(static_cast<size_t>(productOf(*x)));
+    for (size_t i = 0; i < places.size(); ++i)
+        places[i] = (static_cast<int64_t>(i) / std::max<int64_t>(inner, 1) + shift) % extent -
+                    (context.choices.rarely(10) ? extent : 0);
+    Wish wish = parameter(std::move(places));
+    wish.extents = x;
+    return wish;
+}
+
+/// Rows of x in another order, some of them.
+Wish scatterNDWish(OperandContext& context, size_t operand) {
+    const auto x = context.extents(0);
+    if (operand == 0 || !x || x->empty() || mayMeet(context))
+        return {};
+    const int64_t rows = (*x)[0];
+    const auto indices = context.extents(1);
+    if (operand == 2) {
+        if (!indices || indices->empty())
+            return {};
+        Extents updates(indices->begin(), indices->end() - 1);
+        const auto deep = std::min<int64_t>(indices->back(), static_cast<int64_t>(x->size()));
+        updates.insert(updates.end(), x->begin() + deep, x->end());
+        return ofExtents(std::move(updates), context.types[0]->dtype);
+    }
+    const int64_t count =
+        std::min<int64_t>(rows, 1 + static_cast<int64_t>(context.choices.pick(3)));
+    const auto shift = static_cast<int64_t>(context.choices.pick(4));
+    Ints places(static_cast<size_t>(count));
+    for (size_t i = 0; i < places.size(); ++i)
+        places[i] = (static_cast<int64_t>(i) + shift) % std::max<int64_t>(rows, 1);
+    Wish wish = parameter(std::move(places));
+    wish.extents = Extents{count, 1};
+    return wish;
 }
 
 /// How often along each dimension.
@@ -172,7 +243,7 @@ Wish tileWish(OperandContext& context, size_t operand) {
         return {};
     Ints repeats(x->size());
     for (int64_t& each : repeats)
-        each = 1 + context.choices.pick(3);
+        each = context.choices.rarely(4) ? 0 : 1 + context.choices.pick(3);
     return parameter(std::move(repeats));
 }
 
@@ -273,6 +344,10 @@ std::optional<Wish> movementWish(OperandContext& context, size_t operand) {
         return gatherWish(context, operand);
     case Op::Resize:
         return resizeWish(context, operand);
+    case Op::ScatterElements:
+        return scatterElementsWish(context, operand);
+    case Op::ScatterND:
+        return scatterNDWish(context, operand);
     case Op::DepthToSpace:
     case Op::SpaceToDepth:
         return blockWish(context);
