@@ -40,7 +40,8 @@ size_t EngineBase::reserveScratch(size_t bytes) {
 
 void EngineBase::bind(const dnnl::primitive& primitive, const dnnl::memory::desc& source,
                       const dnnl::memory::desc& sourceUsed, const dnnl::memory::desc& destination,
-                      const dnnl::memory::desc& scratchpad, PostOps postOps) {
+                      const dnnl::memory::desc& scratchpad, PostOps postOps,
+                      const std::optional<dnnl::memory::desc>& within) {
     m_primitive = primitive;
     m_arguments[DNNL_ARG_SRC] = dnnl::memory(sourceUsed, engine(), nullptr);
     m_arguments[DNNL_ARG_DST] = dnnl::memory(destination, engine(), nullptr);
@@ -48,9 +49,10 @@ void EngineBase::bind(const dnnl::primitive& primitive, const dnnl::memory::desc
     m_scratchpadAt = reserveScratch(scratchpad.get_size());
     if (source != sourceUsed) {
         dnnl::memory from(source, engine(), nullptr);
-        dnnl::memory to(sourceUsed, engine(), nullptr);
+        dnnl::memory to(within.value_or(sourceUsed), engine(), nullptr);
+        const size_t bytes = sourceUsed.get_size();
         m_sourceReorder =
-            Reorder{dnnl::reorder(from, to), from, to, reserveScratch(sourceUsed.get_size())};
+            Reorder{dnnl::reorder(from, to), from, to, reserveScratch(bytes), within ? bytes : 0};
     }
     sumRead = postOps.sumRead;
     m_operands = std::move(postOps.arguments);
@@ -147,6 +149,7 @@ void EngineBase::runWith(Memories& memories, const Arguments& arguments, std::by
             return;
         }
         std::byte* to = scratch + reorder->scratchAt;
+        std::memset(to, 0, reorder->cleared);
         execute(reorder->primitive,
                 {{DNNL_ARG_FROM, dnnl::memory(reorder->from.get_desc(), engine(), given)},
                  {DNNL_ARG_TO, dnnl::memory(reorder->to.get_desc(), engine(), to)}});

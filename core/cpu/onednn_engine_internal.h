@@ -27,10 +27,12 @@ public:
     void runShared(const std::byte* a, std::byte* c, std::byte* scratch) const override;
 
 protected:
-    /// Sets up everything but the weights, once the primitive is known.
+    /// Sets up everything but the weights, once the primitive is known. `within`: the part of
+    /// `sourceUsed` that the source is copied to, between zeros.
     void bind(const dnnl::primitive& primitive, const dnnl::memory::desc& source,
               const dnnl::memory::desc& sourceUsed, const dnnl::memory::desc& destination,
-              const dnnl::memory::desc& scratchpad, PostOps postOps);
+              const dnnl::memory::desc& scratchpad, PostOps postOps,
+              const std::optional<dnnl::memory::desc>& within = {});
     void bindBias(const std::vector<double>& shift, int64_t channels,
                   const dnnl::memory::desc& desc);
     /// Packs constant weights now; `values` are not needed afterwards.
@@ -46,6 +48,7 @@ private:
         dnnl::reorder primitive;
         dnnl::memory from, to;
         size_t scratchAt = 0;
+        size_t cleared = 0; ///< bytes that are zero where nothing is copied to
     };
 
     using Memories = std::unordered_map<int, dnnl::memory>;
