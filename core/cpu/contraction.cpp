@@ -384,8 +384,8 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
         if (!m_naive)
             m_naive = std::make_unique<NaiveContraction>(m_program, m_a, m_b);
         useNaive(context);
-        tactic = "plain loops";
-        isFallback = true;
+        isFallback = m_program.kind != Contraction::Kind::MatMul;
+        tactic = isFallback ? "plain loops" : std::string("columns ") + vectorTable().name;
     } else {
         m_engineRegion = reserve(m_engine->scratchBytes, false);
         tactic = (m_winograd || m_stored ? "" : "onednn ") + m_engine->implementation;

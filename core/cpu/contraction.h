@@ -21,7 +21,8 @@ KernelResult prepareStored(const Contraction& program, const PrepareContext& con
 /// By minimal filtering whether or not it is faster: needs canBeWinograd().
 KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context);
 
-/// Any contraction in any dtype by plain loops; the accumulator goes to `c` (row-major over the
+/// Any contraction in any dtype, of matrices by vector loops over columns, else by plain loops; the
+/// accumulator goes to `c` (row-major over the
 /// program's space, of type program.accumulate).
 class NaiveContraction {
 public:
@@ -31,6 +32,9 @@ public:
 private:
     template <typename Acc>
     void runAs(const std::byte* a, const std::byte* b, std::byte* c, Threads& threads) const;
+    template <typename Acc>
+    void multiply(const std::byte* a, const std::byte* b, std::byte* c, ColumnLoops::Sums<Acc> sums,
+                  Threads& threads) const;
     template <typename Acc, typename Visit>
     void products(const Extents& index, Visit&& visit) const;
 

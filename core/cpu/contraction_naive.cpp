@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contractions in types that oneDNN does not have, one result element at a time.
+// Contractions in types that oneDNN does not have: products of matrices by columns that lie side by
+// side, convolutions one result element at a time.
 #include "core/cpu/contraction.h"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace fuselage::cpu {
 
@@ -68,6 +71,22 @@ template <typename Acc> void store(DType type, std::byte* data, int64_t index, A
     }
 }
 
+/// Offsets of elements along some dimensions, in the order of their indices.
+using Places = std::vector<int64_t>;
+
+Places placesOf(const Extents& extents, const StridedAccess& access, size_t first, size_t last) {
+    Places out{0};
+    for (size_t d = first; d < last; ++d) {
+        Places more;
+        more.reserve(out.size() * static_cast<size_t>(extents[d]));
+        for (int64_t place : out)
+            for (int64_t i = 0; i < extents[d]; ++i)
+                more.push_back(place + i * access.strides[d]);
+        out = std::move(more);
+    }
+    return out;
+}
+
 /// Steps an index tuple; false after the last.
 bool advance(Extents& index, const Extents& extents) {
     for (size_t d = index.size(); d-- > 0;) {
@@ -93,24 +112,6 @@ NaiveContraction::NaiveContraction(const Contraction& program, const OperandLayo
 /// Calls visit(offset in a, offset in b) for every product of one result element.
 template <typename Acc, typename Visit>
 void NaiveContraction::products(const Extents& index, Visit&& visit) const {
-    size_t dims = index.size();
-    if (m_program.kind == Contraction::Kind::MatMul) {
-        int64_t a = m_aAccess.offset, b = m_bAccess.offset;
-        for (size_t d = 0; d < dims; ++d) {
-            a += index[d] * m_aAccess.strides[d];
-            b += index[d] * m_bAccess.strides[d];
-        }
-        Extents k(m_program.k.size(), 0);
-        do {
-            int64_t ka = a, kb = b;
-            for (size_t d = 0; d < k.size(); ++d) {
-                ka += k[d] * m_aAccess.strides[dims + d];
-                kb += k[d] * m_bAccess.strides[dims + d];
-            }
-            visit(ka, kb);
-        } while (advance(k, m_program.k));
-        return;
-    }
     bool transposed = m_program.kind == Contraction::Kind::ConvTranspose;
     const SlidingWindow& window = m_program.window;
     int64_t groups = m_program.groups;
@@ -149,9 +150,6 @@ void NaiveContraction::runAs(const std::byte* a, const std::byte* b, std::byte* 
                              Threads& threads) const {
     const Extents& space = m_program.space;
     auto count = elementCount(space).value_or(0);
-    bool emptyK = false;
-    for (int64_t k : m_program.k)
-        emptyK = emptyK || k == 0;
     threads.forRange(static_cast<size_t>(count), 64, [&](size_t, size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
             Extents index(space.size());
@@ -161,22 +159,78 @@ void NaiveContraction::runAs(const std::byte* a, const std::byte* b, std::byte* 
                 rest /= space[d];
             }
             Acc sum = 0;
-            if (!emptyK)
-                products<Acc>(index, [&](int64_t at, int64_t bt) {
-                    Acc product = element<Acc>(m_a.dtype, a, at) * element<Acc>(m_b.dtype, b, bt);
-                    sum += product;
-                });
+            products<Acc>(index, [&](int64_t at, int64_t bt) {
+                Acc product = element<Acc>(m_a.dtype, a, at) * element<Acc>(m_b.dtype, b, bt);
+                sum += product;
+            });
             store(m_program.accumulate, c, static_cast<int64_t>(i), sum);
         }
     });
 }
 
+/// Matrix by matrix: B is written out with its columns side by side once, each row of A as it
+/// comes.
+template <typename Acc>
+void NaiveContraction::multiply(const std::byte* a, const std::byte* b, std::byte* c,
+                                ColumnLoops::Sums<Acc> sums, Threads& threads) const {
+    constexpr size_t together = ColumnLoops::columns, side = ColumnLoops::rows;
+    const size_t batchDims = m_program.batchDims, mDims = m_program.mDims;
+    const size_t dims = m_program.space.size();
+    Extents all = m_program.space;
+    all.insert(all.end(), m_program.k.begin(), m_program.k.end());
+    const Places batchA = placesOf(all, m_aAccess, 0, batchDims),
+                 batchB = placesOf(all, m_bAccess, 0, batchDims),
+                 rows = placesOf(all, m_aAccess, batchDims, batchDims + mDims),
+                 columns = placesOf(all, m_bAccess, batchDims + mDims, dims),
+                 depthA = placesOf(all, m_aAccess, dims, all.size()),
+                 depthB = placesOf(all, m_bAccess, dims, all.size());
+    const size_t depth = depthA.size(),
+                 width = (columns.size() + together - 1) / together * together;
+    std::vector<Acc> packed(depth * width);
+    for (size_t batch = 0; batch < batchA.size(); ++batch) {
+        const int64_t ofA = m_aAccess.offset + batchA[batch],
+                      ofB = m_bAccess.offset + batchB[batch];
+        if (batch == 0 || batchB[batch] != batchB[batch - 1])
+            threads.forRange(depth, 16, [&](size_t, size_t begin, size_t end) {
+                for (size_t k = begin; k < end; ++k)
+                    for (size_t n = 0; n < columns.size(); ++n)
+                        packed[k * width + n] =
+                            element<Acc>(m_b.dtype, b, ofB + depthB[k] + columns[n]);
+            });
+        const size_t groups = (rows.size() + side - 1) / side;
+        threads.forRange(groups, 1, [&](size_t, size_t begin, size_t end) {
+            std::vector<Acc> taken(side * depth), made(side * width);
+            for (size_t group = begin; group < end; ++group) {
+                const size_t first = group * side, count = std::min(side, rows.size() - first);
+                for (size_t m = 0; m < count; ++m)
+                    for (size_t k = 0; k < depth; ++k)
+                        taken[m * depth + k] =
+                            element<Acc>(m_a.dtype, a, ofA + rows[first + m] + depthA[k]);
+                for (size_t n = 0; n < width; n += together)
+                    sums(made.data() + n, taken.data(), packed.data() + n, width, depth);
+                for (size_t m = 0; m < count; ++m) {
+                    const size_t at = (batch * rows.size() + first + m) * columns.size();
+                    for (size_t n = 0; n < columns.size(); ++n)
+                        store(m_program.accumulate, c, static_cast<int64_t>(at + n),
+                              made[m * width + n]);
+                }
+            }
+        });
+    }
+}
+
 void NaiveContraction::run(const std::byte* a, const std::byte* b, std::byte* c,
                            Threads& threads) const {
-    if (isFloat(m_program.accumulate))
-        runAs<double>(a, b, c, threads);
+    const ColumnLoops& loops = vectorTable().columns;
+    const DType type = m_program.accumulate;
+    if (m_program.kind != Contraction::Kind::MatMul)
+        isFloat(type) ? runAs<double>(a, b, c, threads) : runAs<uint64_t>(a, b, c, threads);
+    else if (isFloat(type))
+        multiply(a, b, c, loops.doubles, threads);
+    else if (bitsOf(type) <= 32)
+        multiply(a, b, c, loops.words, threads);
     else
-        runAs<uint64_t>(a, b, c, threads); // wraps
+        multiply(a, b, c, loops.longWords, threads);
 }
 
 } // namespace fuselage::cpu

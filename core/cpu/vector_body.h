@@ -159,6 +159,7 @@ void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_
 #include "core/cpu/vector_fourier.h"
 #include "core/cpu/vector_recurrence.h"
 #include "core/cpu/vector_recurrent.h"
+#include "core/cpu/vector_columns.h"
 #include "core/cpu/vector_winograd.h"
 
 #include "core/cpu/vector_integer.h" // in the vectors of the one above
@@ -372,6 +373,7 @@ void fill(VectorTable& table) {
     fillWinograd(table.winograd);
     fillPool(table.pool);
     fillRecurrent(table.recurrent);
+    table.columns = {columnSums<double>, columnSums<uint32_t>, columnSums<uint64_t>};
     table.recur = recur;
     fillInteger(table.integer);
     table.nibbles = nibbleProduct;

@@ -319,6 +319,18 @@ struct RecurrenceTile {
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
 
+/// out[r * width + i] = sum over k of a[r * depth + k] * b[k * width + i], for r < rows and
+/// i < columns; integers wrap.
+struct ColumnLoops {
+    static constexpr size_t rows = 4, columns = 16;
+    template <typename T>
+    using Sums = void (*)(T* out, const T* a, const T* b, size_t width, size_t depth);
+
+    Sums<double> doubles = nullptr;
+    Sums<uint32_t> words = nullptr;
+    Sums<uint64_t> longWords = nullptr;
+};
+
 struct VectorTable {
     const char* name = "";
     VectorFunction op[tapeOpCount][laneCount][formCount] = {}; ///< by lane of the last operand
@@ -339,6 +351,7 @@ struct VectorTable {
     PoolLoops pool;
     RecurrentLoopTable recurrent;
     IntegerLoops integer;
+    ColumnLoops columns;
     void (*recur)(const RecurrenceTile& tile) = nullptr;
     void (*nibbles)(const NibbleTile& tile) = nullptr;
     void (*nibblesByDigits)(const NibbleTile& tile) = nullptr; ///< or null

@@ -101,6 +101,22 @@ TEST(CpuContraction, OneAndThreeDimensions) {
                "Contraction", 1e-5, {{"w", weights({5, 3, 2, 2, 2})}});
 }
 
+/// x is copied between zeros first, whose memory earlier runs have used.
+TEST(CpuContraction, LongWindowsOverABorder) {
+    for (const auto& [channels, group, kernel, begin, end, stride, out] :
+         {std::array<int, 7>{1, 1, 64, 31, 32, 1, 300},
+          {1, 1, 128, 0, 64, 3, 79},
+          {8, 4, 50, 25, 0, 2, 138},
+          {4, 1, 96, 48, 48, 5, 61}}) {
+        const Extents w{8, channels / group, kernel};
+        expectRuns(fmt::format("(float[2,{0},300] x, float[8,{1},{2}] w) => (float[2,8,{6}] y) "
+                               "{{ c = Conv<kernel_shape=[{2}],pads=[{3},{4}],strides=[{5}],"
+                               "group={7}>(x, w)  y = Relu(c) }}",
+                               channels, channels / group, kernel, begin, end, stride, out, group),
+                   "Contraction", 2e-5, {{"w", weights(w)}});
+    }
+}
+
 /// Computed as images of one row: every stride, dilation, padding and grouping that is drawn.
 TEST(CpuContraction, GroupsAlongOneDimension) {
     std::mt19937 random(7);
@@ -300,6 +316,21 @@ TEST(CpuMatMul, TwoFunctionsOfOneKind) {
                    "Contraction", 2e-6, constants);
     }
     convWith("h = LeakyRelu<alpha=0.1>(c)  y = LeakyRelu<alpha=0.5>(h)");
+}
+
+/// Sizes around a group of rows and of columns, batches that one side lacks.
+TEST(CpuMatMul, OtherTypesOfAnySize) {
+    std::mt19937 random(11);
+    for (int drawn = 0; drawn < 60; ++drawn) {
+        const char* types[] = {"double", "int32", "int64", "uint32", "uint64"};
+        const std::string type = types[random() % 5];
+        const auto m = 1 + random() % 10, k = 1 + random() % 40, n = 1 + random() % 40;
+        const std::string batch = random() % 2 ? "3," : "", other = random() % 2 ? batch : "";
+        expectRuns(fmt::format("({0}[{1}{3},{4}] x, {0}[{2}{4},{5}] z) => ({0}[{1}{3},{5}] y) "
+                               "{{ y = MatMul(x, z) }}",
+                               type, batch, other, m, k, n),
+                   "Contraction", 1e-13);
+    }
 }
 
 TEST(CpuMatMul, OtherTypes) {

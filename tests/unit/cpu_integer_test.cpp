@@ -40,8 +40,8 @@ TEST(CpuInteger, RowsMayHaveZeroPointsOfTheirOwn) {
     drawn.add("a", draw.bytes(DType::UInt8, {5, 7}), false);
     drawn.add("b", draw.bytes(DType::Int8, {7, 3}), true);
     drawn.add("az", draw.bytes(DType::UInt8, {5}), false);
-    EXPECT_EQ(expectExact(drawn, drawn.body("MatMulInteger", "", DType::Int32, {5, 3})),
-              "plain loops");
+    EXPECT_TRUE(expectExact(drawn, drawn.body("MatMulInteger", "", DType::Int32, {5, 3}))
+                    .starts_with("columns "));
 }
 
 TEST(CpuInteger, SumsThatFloatsDoNotHold) {

@@ -80,8 +80,7 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
     uint64_t attempt = 0;
     std::set<std::string> refused;
     // What is wrong only where the reals say nothing is not mended by what they say.
-    const bool isRealAnyway =
-        proveExactly(rule.rule, progress).level == ExactProof::Level::Reals;
+    const bool isRealAnyway = proveExactly(rule.rule, progress).level == ExactProof::Level::Reals;
     for (int round = 0; round < mostGuards && !progress.cancelled(); ++round) {
         Guard guard = separatingGuard(judged.passing, judged.failing, refused);
         const std::optional<Rule> mended = guard ? guarded(rule.rule, guard) : std::nullopt;
