@@ -104,15 +104,42 @@ Result<void> normaliseUpsample(Draft& draft) {
     return normaliseResize10(draft);
 }
 
-/// Opset 10: no choice of coordinates, and no region of interest.
+/// Opset 10: no choice of coordinates, and no region of interest. The nearest pixel is the one
+/// before where an axis grows and the one behind where it shrinks: two nodes where both happen.
 Result<void> normaliseResize10(Draft& draft) {
     NodeSpec& spec = draft.spec;
-    spec.attributes.set("coordinate_transformation_mode", std::string("asymmetric"));
-    spec.attributes.set("nearest_mode", std::string("floor"));
-    if (spec.attributes.string("mode") == "bilinear") // spelled so in opset 1
-        spec.attributes.set("mode", std::string("linear"));
-    if (spec.inputs.size() == 2)
-        spec.inputs = {spec.inputs[0], ValueId(), spec.inputs[1]};
+    Attributes& attributes = spec.attributes;
+    attributes.set("coordinate_transformation_mode", std::string("asymmetric"));
+    attributes.set("nearest_mode", std::string("floor"));
+    if (attributes.string("mode") == "bilinear") // spelled so in opset 1
+        attributes.set("mode", std::string("linear"));
+    if (spec.inputs.size() != 2)
+        return {};
+    const TensorPtr scales = constantOf(draft.graph, spec.inputs[1]);
+    const bool isNearest = attributes.string("mode", "nearest") == "nearest";
+    std::vector<float> shrinking, growing;
+    for (int64_t i = 0; isNearest && scales && i < scales->elementCount(); ++i) {
+        const auto scale = static_cast<float>(scales->at(i));
+        shrinking.push_back(std::min(scale, 1.0F));
+        growing.push_back(std::max(scale, 1.0F));
+    }
+    auto isAll = [](const std::vector<float>& each) {
+        return std::all_of(each.begin(), each.end(), [](float scale) { return scale == 1; });
+    };
+    spec.inputs = {spec.inputs[0], ValueId(), spec.inputs[1]};
+    if (isAll(shrinking))
+        return {};
+    Attributes behind = attributes;
+    behind.set("nearest_mode", std::string("ceil"));
+    if (isAll(growing)) {
+        attributes = std::move(behind);
+        return {};
+    }
+    const auto count = static_cast<int64_t>(growing.size());
+    const ValueId least = draft.constant(Tensor::ofFloats({count}, shrinking), "shrinking");
+    spec.inputs[0] =
+        draft.before(Op::Resize, {spec.inputs[0], ValueId(), least}, std::move(behind), "shrunk");
+    spec.inputs[2] = draft.constant(Tensor::ofFloats({count}, growing), "growing");
     return {};
 }
 

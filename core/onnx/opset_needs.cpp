@@ -86,6 +86,14 @@ int64_t formSince(const Graph& graph, const Node& node) {
         return 18;
     if (node.op == Op::DFT && node.explicitInputs > 2)
         return 20;
+    const std::string coordinates = node.attributes.string("coordinate_transformation_mode");
+    if (node.op == Op::Resize && coordinates == "half_pixel_symmetric")
+        return 19;
+    // Of what is no optional, or of nothing.
+    const bool asks = node.op == Op::OptionalHasElement || node.op == Op::OptionalGetElement;
+    if (asks && (node.explicitInputs == 0 || !node.inputs[0].valid() ||
+                 graph.value(node.inputs[0]).type.kind != TypeKind::Optional))
+        return 18;
     std::string reduction = node.attributes.string("reduction");
     if ((node.op == Op::ScatterElements || node.op == Op::ScatterND) &&
         (reduction == "max" || reduction == "min"))

@@ -189,6 +189,25 @@ TEST(OnnxNormalise, BatchNormalizationSaysTrainingByAttribute) {
               "y, n, w = BatchNormalization <training_mode = 1> (x, s, b, m, v)");
 }
 
+/// ONNX's own test of opset 10: of 1, 2, 3, 4 at a scale of 0.6 the first and the third.
+TEST(OnnxNormalise, NearestOfOpset10LooksBehindWhereItShrinks) {
+    const auto nodesAt = [](const char* scales) {
+        return nodesOf(10, std::string("g (float[1,1,4,4] x) => (y) <float[4] s = {") + scales +
+                               "}> { y = Resize <mode = \"nearest\"> (x, s) }");
+    };
+    const auto countOf = [](const std::string& text, const std::string& word) {
+        size_t count = 0;
+        for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+            ++count;
+        return count;
+    };
+    const std::string shrunk = nodesAt("1,1,0.6,0.6"), both = nodesAt("1,1,0.6,2");
+    EXPECT_EQ(countOf(shrunk, "\"ceil\""), 1U) << shrunk;
+    EXPECT_EQ(countOf(shrunk, "Resize"), 1U) << shrunk;
+    EXPECT_EQ(countOf(both, "Resize"), 2U) << both;
+    EXPECT_LT(both.find("\"ceil\""), both.find("\"floor\"")) << both;
+}
+
 TEST(OnnxNormalise, UpsampleAndResize10BecomeResize) {
     const char* resize = "y = Resize <coordinate_transformation_mode = \"asymmetric\", mode = "
                          "\"nearest\", nearest_mode = \"floor\"> (x, ``, ";
