@@ -39,7 +39,8 @@ FileNode fileFormOf(const Node& node, int64_t opset, const ConstantSink& addCons
             file.attributes.set(name, value);
     bool reduction = std::find(std::begin(lateReductions), std::end(lateReductions), node.op) !=
                      std::end(lateReductions);
-    if (opset >= 18 && reduction)
+    // Of ReduceSum a rule may have written them as an attribute.
+    if ((opset >= 18 && reduction) || (opset >= 13 && node.op == Op::ReduceSum))
         axesToInput(file, addConstant);
     if (opset >= 18 && node.op == Op::Split && node.explicitInputs < 2)
         file.attributes.set("num_outputs", static_cast<int64_t>(node.outputs.size()));

@@ -177,6 +177,16 @@ TEST(OnnxSave, NewerOperatorsRaiseTheOpsetAndChangeReductions) {
     EXPECT_EQ(text(reloaded(graph)).find("ReduceMax <axes = [1]>") != std::string::npos, true);
 }
 
+TEST(OnnxSave, AxesOfASumAreAnOperandSinceOpset13) {
+    Graph graph = parse("g (float[2,3] x) => (float[2,1] y) { y = ReduceSum<axes=[-1]>(x) }");
+    const NodeId sum = graph.producer(graph.outputs()[0]);
+    graph.edit(sum).attributes.set("axes", std::vector<int64_t>{-1}); // as a rule may write them
+    const ::onnx::NodeProto node = saved(graph).graph().node(0);
+    EXPECT_EQ(node.input_size(), 2);
+    for (const auto& attribute : node.attribute())
+        EXPECT_NE(attribute.name(), "axes");
+}
+
 TEST(OnnxSave, AxesThatAreComputedNeedOpset18) {
     Graph graph = parse("<ir_version: 8, opset_import: [\"\" : 21]> "
                         "g (float[2,3] x, int64[1] a) => (y) { y = ReduceMax(x, a) }");
