@@ -187,7 +187,9 @@ bool Cases::solve(Expr& a, Expr& b, std::vector<Fact>& facts, const Expr& zero) 
         Expr scale;
         scale.over = {{Monomial{}, -coefficient}};
         const Expr value = m_algebra.divide(rest, scale);
-        const Reach reach = reachOf(atom);
+        const bool isShared =
+            reachOf(atom) == Reach::Everywhere && m_algebra.isConstantOn(value, "*");
+        const Reach reach = isShared ? Reach::Everywhere : Reach::SamePlace;
         a = m_algebra.substitute(a, atom, value, reach);
         b = m_algebra.substitute(b, atom, value, reach);
         for (Fact& fact : facts)

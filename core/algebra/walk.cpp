@@ -411,9 +411,10 @@ Walk::Operand Walk::node(const Term& term, const Hole* within, size_t outputs) {
         return {};
     // The search takes them in both orders, and which of 0 and -0 is picked may depend on it.
     const bool isPick = made.op == Op::Max || made.op == Op::Min;
-    if (isPick && term.order == OperandOrder::Schema && made.operands.size() == 2 &&
-        m_ways.pick(2) == 1)
-        std::swap(made.operands[0], made.operands[1]);
+    const bool isOfFloatBits =
+        m_algebra.arithmetic() == Arithmetic::Bits && isFloat(m_algebra.tapeType());
+    if (isPick && isOfFloatBits && term.order == OperandOrder::Schema && made.operands.size() > 1)
+        return obstruct("a maximum of operands in any order");
     listParameters(made);
     const size_t out = applied(made, 0, outputs);
     m_nodes.push_back(std::move(made));

@@ -375,7 +375,7 @@ void Generator::noteFacts(std::span<const GuardTerm> terms) {
             if (const Truth truth = value.truth(); truth != Truth::Unknown)
                 m_facts.texts[term.text] = truth == Truth::True ? "true" : "false";
         } else if (const auto number = value.number()) {
-            m_facts.numbers[term.text] = *number;
+            m_facts.numbers[term.text] = *number + 0.0; // no rule tells -0 from 0
         }
     }
 }

@@ -108,6 +108,11 @@ void addThresholds(const std::vector<Facts>& passing, const std::vector<Facts>& 
         out.push_back(firstBad == 0 && !areWhole ? Claim{name, "", {}, {}, {}, 0}
                                                  : Claim{name, "", {}, {}, most, {}});
     }
+    // A number next to zero may have passed by its size alone.
+    if (lastBad < 0 && good.lower_bound(0) != good.end())
+        out.push_back({name, "", 0, {}, {}, {}});
+    if (firstBad > 0 && good.upper_bound(0) != good.begin())
+        out.push_back({name, "", {}, {}, 0, {}});
     for (double number : good) // one number alone
         if (!bad.contains(number))
             out.push_back({name, fmt::format("{:g}", number), {}, {}, {}, {}});
