@@ -36,6 +36,7 @@ constexpr Signature signatures[] = {
       "unpack it, or export the model in Python: torch.onnx.export(model, inputs, "
       "\"model.onnx\")"}},
     {0, "\x80\x02"sv, {"a pickle of Python", exportFromTorch}},
+    {0, "\x80\x03"sv, {"a pickle of Python", exportFromTorch}},
     {0, "\x80\x04"sv, {"a pickle of Python", exportFromTorch}},
     {0, "\x80\x05"sv, {"a pickle of Python", exportFromTorch}},
     {0, "\x1f\x8b"sv, {"a file that gzip compressed", unpack}},
@@ -83,10 +84,6 @@ constexpr Signature textSignatures[] = {
       "write it as .onnx: onnx.save(google.protobuf.text_format.Parse(text, onnx.ModelProto()), "
       "\"model.onnx\")"}},
     {0,
-     "< ir_version",
-     {"a model in ONNX's textual syntax",
-      "write it as .onnx: onnx.save(onnx.parser.parse_model(text), \"model.onnx\")"}},
-    {0,
      "<ir_version",
      {"a model in ONNX's textual syntax",
       "write it as .onnx: onnx.save(onnx.parser.parse_model(text), \"model.onnx\")"}},
@@ -97,8 +94,15 @@ std::string beginningOf(std::string_view text) {
     const std::string_view mark = "\xef\xbb\xbf"; // of UTF-8
     if (text.starts_with(mark))
         text.remove_prefix(mark.size());
-    const size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+    constexpr std::string_view blanks = " \t\r\n";
+    size_t begin = std::min(text.find_first_not_of(blanks), text.size());
+    while (text.substr(begin).starts_with("//")) { // comments of rules
+        begin = std::min(text.find('\n', begin), text.size());
+        begin = std::min(text.find_first_not_of(blanks, begin), text.size());
+    }
     std::string out(text.substr(begin, enough));
+    while (out.size() > 1 && out[0] == '<' && blanks.find(out[1]) != std::string_view::npos)
+        out.erase(1, 1);
     std::transform(out.begin(), out.end(), out.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return out;

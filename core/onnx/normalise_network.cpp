@@ -100,14 +100,16 @@ Result<void> normaliseUpsample(Draft& draft) {
     }
     for (const char* name : {"scales", "height_scale", "width_scale"})
         attributes.erase(name);
-    spec.op = Op::Resize;
     return normaliseResize10(draft);
 }
 
 /// Opset 10: no choice of coordinates, and no region of interest. The nearest pixel is the one
-/// before where an axis grows and the one behind where it shrinks: two nodes where both happen.
+/// before where an axis grows and the one behind where it shrinks: two nodes where both happen, or
+/// may, since the scales are computed.
 Result<void> normaliseResize10(Draft& draft) {
     NodeSpec& spec = draft.spec;
+    const bool mayShrink = spec.op == Op::Resize; // Upsample only grows
+    spec.op = Op::Resize;
     Attributes& attributes = spec.attributes;
     attributes.set("coordinate_transformation_mode", std::string("asymmetric"));
     attributes.set("nearest_mode", std::string("floor"));
@@ -116,9 +118,11 @@ Result<void> normaliseResize10(Draft& draft) {
     if (spec.inputs.size() != 2)
         return {};
     const TensorPtr scales = constantOf(draft.graph, spec.inputs[1]);
-    const bool isNearest = attributes.string("mode", "nearest") == "nearest";
+    spec.inputs = {spec.inputs[0], ValueId(), spec.inputs[1]};
+    if (!mayShrink || attributes.string("mode", "nearest") != "nearest")
+        return {};
     std::vector<float> shrinking, growing;
-    for (int64_t i = 0; isNearest && scales && i < scales->elementCount(); ++i) {
+    for (int64_t i = 0; scales && i < scales->elementCount(); ++i) {
         const auto scale = static_cast<float>(scales->at(i));
         shrinking.push_back(std::min(scale, 1.0F));
         growing.push_back(std::max(scale, 1.0F));
@@ -126,20 +130,19 @@ Result<void> normaliseResize10(Draft& draft) {
     auto isAll = [](const std::vector<float>& each) {
         return std::all_of(each.begin(), each.end(), [](float scale) { return scale == 1; });
     };
-    spec.inputs = {spec.inputs[0], ValueId(), spec.inputs[1]};
-    if (isAll(shrinking))
+    if (scales && isAll(shrinking))
         return {};
     Attributes behind = attributes;
     behind.set("nearest_mode", std::string("ceil"));
-    if (isAll(growing)) {
+    if (scales && isAll(growing)) {
         attributes = std::move(behind);
         return {};
     }
-    const auto count = static_cast<int64_t>(growing.size());
-    const ValueId least = draft.constant(Tensor::ofFloats({count}, shrinking), "shrinking");
+    const ValueId one = draft.constant(Tensor::ofFloats({1}, {1.0F}), "one");
+    const ValueId least = draft.before(Op::Min, {spec.inputs[2], one}, {}, "shrinking");
     spec.inputs[0] =
         draft.before(Op::Resize, {spec.inputs[0], ValueId(), least}, std::move(behind), "shrunk");
-    spec.inputs[2] = draft.constant(Tensor::ofFloats({count}, growing), "growing");
+    spec.inputs[2] = draft.before(Op::Max, {spec.inputs[2], one}, {}, "growing");
     return {};
 }
 

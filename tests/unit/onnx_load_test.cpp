@@ -382,8 +382,8 @@ TEST(OnnxLoad, OtherFilesAreNamed) {
         {"\xef\xbb\xbf\n <!DOCTYPE html><html>", "a page of a web server"},
         {"<?xml version=\"1.0\"?><net name=\"m\">", "OpenVINO"},
         {"{\"graph\": 1}", "JSON"},
-        {"fuse 1;\nrule R { match { y = Relu(x); } }", "rules"},
-        {"<ir_version: 8> g (float[1] x) => (float[1] y) { y = Relu(x) }", "textual syntax"},
+        {"// of ours\n// all\nfuse 1;\nrule R { match { y = Relu(x); } }", "rules"},
+        {"< \n  ir_version: 8\n> g (float[1] x) => (float[1] y) { y = Relu(x) }", "textual syntax"},
         {std::string(257, 'a') + "ustar", "tar"},
     };
     for (const auto& [bytes, what] : files) {

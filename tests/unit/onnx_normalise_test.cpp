@@ -206,6 +206,11 @@ TEST(OnnxNormalise, NearestOfOpset10LooksBehindWhereItShrinks) {
     EXPECT_EQ(countOf(shrunk, "Resize"), 1U) << shrunk;
     EXPECT_EQ(countOf(both, "Resize"), 2U) << both;
     EXPECT_LT(both.find("\"ceil\""), both.find("\"floor\"")) << both;
+    EXPECT_LT(both.find("Min"), both.find("Max")) << both;
+    EXPECT_EQ(countOf(nodesAt("1,1,2,2"), "ceil"), 0U) << "an axis that grows";
+    const std::string computed = nodesOf(
+        10, "g (float[1,1,4,4] x, float[4] s) => (y) { y = Resize <mode = \"nearest\"> (x, s) }");
+    EXPECT_EQ(countOf(computed, "Resize"), 2U) << computed;
 }
 
 TEST(OnnxNormalise, UpsampleAndResize10BecomeResize) {
@@ -214,9 +219,8 @@ TEST(OnnxNormalise, UpsampleAndResize10BecomeResize) {
     std::string upsample =
         nodesOf(7, "g (float[1,1,2,2] x) => (y) { y = Upsample <mode = \"nearest\", scales = "
                    "[1.0, 1.0, 2.0, 2.0]> (x) }");
-    std::string older =
-        nodesOf(10, "g (float[1,1,2,2] x, float[4] s) => (y) { y = Resize <mode = \"nearest\"> "
-                    "(x, s) }");
+    std::string older = nodesOf(10, "g (float[1,1,2,2] x) => (y) <float[4] s = {1,1,2,2}> "
+                                    "{ y = Resize <mode = \"nearest\"> (x, s) }");
     for (std::string* found : {&upsample, &older})
         if (size_t mode = found->find("mode = \"nearest\", "); mode == std::string::npos)
             found->replace(found->find("nearest_mode"), 0, "mode = \"nearest\", ");

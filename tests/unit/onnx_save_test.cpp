@@ -177,6 +177,17 @@ TEST(OnnxSave, NewerOperatorsRaiseTheOpsetAndChangeReductions) {
     EXPECT_EQ(text(reloaded(graph)).find("ReduceMax <axes = [1]>") != std::string::npos, true);
 }
 
+TEST(OnnxSave, ValuesAndOperandsOfNewerOpsetsRaiseIt) {
+    EXPECT_EQ(opsetOf(saved(parse("g (float[1,1,4,4] x) => (float[1,1,8,8] y) "
+                                  "<float[4] s = {1, 1, 2, 2}> { y = "
+                                  "Resize<coordinate_transformation_mode=\"half_pixel_symmetric\","
+                                  "mode=\"linear\">(x, , s) }")),
+                      ""),
+              19);
+    EXPECT_EQ(opsetOf(saved(parse("g (float[2] x) => (bool y) { y = OptionalHasElement(x) }")), ""),
+              18);
+}
+
 TEST(OnnxSave, AxesOfASumAreAnOperandSinceOpset13) {
     Graph graph = parse("g (float[2,3] x) => (float[2,1] y) { y = ReduceSum<axes=[-1]>(x) }");
     const NodeId sum = graph.producer(graph.outputs()[0]);
