@@ -8,7 +8,7 @@ namespace fuselage::cpu {
 
 KernelResult prepareContraction(const Contraction& program, const PrepareContext& context);
 
-/// One primitive around which all else is put, plain loops where there is none; `winograd`: minimal
+/// One primitive around which all else is put, loops of our own where there is none; `winograd`: minimal
 /// filtering in its place, which needs canBeWinograd().
 KernelResult prepareWhole(const Contraction& program, const PrepareContext& context, bool winograd);
 

@@ -2,6 +2,7 @@
 // Contractions in types that oneDNN does not have: products of matrices by columns that lie side by
 // side, convolutions one result element at a time.
 #include "core/cpu/contraction.h"
+#include "core/cpu/layout.h"
 
 #include <algorithm>
 #include <cstring>
@@ -69,22 +70,6 @@ template <typename Acc> void store(DType type, std::byte* data, int64_t index, A
     default:
         return put(integer);
     }
-}
-
-/// Offsets of elements along some dimensions, in the order of their indices.
-using Places = std::vector<int64_t>;
-
-Places placesOf(const Extents& extents, const StridedAccess& access, size_t first, size_t last) {
-    Places out{0};
-    for (size_t d = first; d < last; ++d) {
-        Places more;
-        more.reserve(out.size() * static_cast<size_t>(extents[d]));
-        for (int64_t place : out)
-            for (int64_t i = 0; i < extents[d]; ++i)
-                more.push_back(place + i * access.strides[d]);
-        out = std::move(more);
-    }
-    return out;
 }
 
 /// Steps an index tuple; false after the last.
@@ -176,14 +161,17 @@ void NaiveContraction::multiply(const std::byte* a, const std::byte* b, std::byt
     constexpr size_t together = ColumnLoops::columns, side = ColumnLoops::rows;
     const size_t batchDims = m_program.batchDims, mDims = m_program.mDims;
     const size_t dims = m_program.space.size();
-    Extents all = m_program.space;
-    all.insert(all.end(), m_program.k.begin(), m_program.k.end());
-    const Places batchA = placesOf(all, m_aAccess, 0, batchDims),
-                 batchB = placesOf(all, m_bAccess, 0, batchDims),
-                 rows = placesOf(all, m_aAccess, batchDims, batchDims + mDims),
-                 columns = placesOf(all, m_bAccess, batchDims + mDims, dims),
-                 depthA = placesOf(all, m_aAccess, dims, all.size()),
-                 depthB = placesOf(all, m_bAccess, dims, all.size());
+    const Extents& space = m_program.space;
+    auto along = [&](const StridedAccess& at, size_t first, size_t last) {
+        return offsetsOf({space.begin() + static_cast<std::ptrdiff_t>(first),
+                          space.begin() + static_cast<std::ptrdiff_t>(last)},
+                         at.strides, first);
+    };
+    const auto batchA = along(m_aAccess, 0, batchDims), batchB = along(m_bAccess, 0, batchDims),
+               rows = along(m_aAccess, batchDims, batchDims + mDims),
+               columns = along(m_bAccess, batchDims + mDims, dims),
+               depthA = offsetsOf(m_program.k, m_aAccess.strides, dims),
+               depthB = offsetsOf(m_program.k, m_bAccess.strides, dims);
     const size_t depth = depthA.size(),
                  width = (columns.size() + together - 1) / together * together;
     std::vector<Acc> packed(depth * width);

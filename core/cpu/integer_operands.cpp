@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/integer_operands.h"
 
+#include "core/cpu/layout.h"
 #include "core/cpu/tile_pointwise.h"
 #include "core/kernel/loops.h"
 
@@ -27,18 +28,6 @@ template <typename Visit> void forEachIndex(const Extents& extents, Visit&& visi
             index[d] = 0;
         }
     }
-}
-
-/// Offsets of all indices of dims `first` .. of a strided operand.
-std::vector<int64_t> offsetsOf(const Extents& extents, const Extents& strides, size_t first) {
-    std::vector<int64_t> out;
-    forEachIndex(extents, [&](const Extents& index) {
-        int64_t offset = 0;
-        for (size_t d = 0; d < index.size(); ++d)
-            offset += index[d] * strides[first + d];
-        out.push_back(offset);
-    });
-    return out;
 }
 
 } // namespace

@@ -26,4 +26,17 @@ bool areAll(const Extents& extents, int64_t value) {
     return std::all_of(extents.begin(), extents.end(), [=](int64_t x) { return x == value; });
 }
 
+std::vector<int64_t> offsetsOf(const Extents& extents, const Extents& strides, size_t first) {
+    std::vector<int64_t> out{0};
+    for (size_t d = 0; d < extents.size(); ++d) {
+        std::vector<int64_t> more;
+        more.reserve(out.size() * static_cast<size_t>(extents[d]));
+        for (int64_t offset : out)
+            for (int64_t i = 0; i < extents[d]; ++i)
+                more.push_back(offset + i * strides[first + d]);
+        out = std::move(more);
+    }
+    return out;
+}
+
 } // namespace fuselage::cpu

@@ -101,7 +101,7 @@ TEST(CpuContraction, OneAndThreeDimensions) {
                "Contraction", 1e-5, {{"w", weights({5, 3, 2, 2, 2})}});
 }
 
-/// x is copied between zeros first, whose memory earlier runs have used.
+/// x is copied between zeros first.
 TEST(CpuContraction, LongWindowsOverABorder) {
     for (const auto& [channels, group, kernel, begin, end, stride, out] :
          {std::array<int, 7>{1, 1, 64, 31, 32, 1, 300},
