@@ -197,7 +197,7 @@ std::optional<SlotIndex> RuleCompiler::slotNamed(const ast::Name& name) {
     for (auto& [value, slot] : m_top.lists)
         known.push_back(value);
     Diagnostic& d = error("E0230", name.span, "nothing in `match` is called `" + name.text + "`");
-    d.expected = "one of " + listed(known) + "; in a rewrite `let` makes a new name";
+    d.expected = "one of " + listed(known) + (m_inRewrite ? "; `let` makes a new name" : "");
     d.fix = didYouMean(closest(name.text, known), "write a name bound in `match`");
     return std::nullopt;
 }

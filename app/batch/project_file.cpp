@@ -23,18 +23,19 @@ constexpr const char* projectName = "fuselage.toml";
 
 /// Options whose values name files or folders; `none` is nothing's name.
 constexpr std::array pathOptions{
-    "baseline", "cache",       "data",   "dump-kernels", "expect",       "gain-cache",
-    "gate",     "import-path", "inputs", "models",       "output",       "patterns",
-    "plan",     "plan-out",    "report", "save-fused",   "save-outputs", "timing-cache"};
-/// Those that take the name of something built in as well: a file's has a slash.
+    "baseline",    "cache",  "data",       "dump-kernels", "expect",      "gain-cache", "gate",
+    "import-path", "inputs", "model",      "models",       "output",      "patterns",   "plan",
+    "plan-out",    "report", "save-fused", "save-outputs", "timing-cache"};
+/// Those that take the name of something built in as well: a file's has a slash or ends in .toml.
 constexpr std::array nameOrPathOptions{"device", "profile"};
 
 bool isPath(const std::string& option, const std::string& text) {
     const auto isIn = [&](const auto& options) {
         return std::find(options.begin(), options.end(), option) != options.end();
     };
-    return isIn(nameOrPathOptions) ? text.find('/') != std::string::npos
-                                   : isIn(pathOptions) && text != "none";
+    if (isIn(nameOrPathOptions))
+        return text.find('/') != std::string::npos || text.ends_with(".toml");
+    return isIn(pathOptions) && text != "none" && !text.starts_with('-'); // "-.json": printed
 }
 
 class Reader {

@@ -184,8 +184,8 @@ OutputAgreement compareOutput(const std::string& name, const std::string& side,
     if (!sameSpecials)
         out.maxAbsolute = INFINITY;
     if (none > 0)
-        out.note = fmt::format("{} of {} elements are infinite or no number, in the reference too",
-                               none, actual.elementCount());
+        out.note = fmt::format("{} of {} elements are infinite or no number, on both sides", none,
+                               actual.elementCount());
     if (made > 0)
         out.note = fmt::format("{} of {} elements are finite where the reference is infinite or no "
                                "number (a Relu or Clip that a library computes with a product "

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace fuselage::app {
 
@@ -123,18 +124,37 @@ std::string sidesText(const Report& r) {
     return out;
 }
 
+/// What rows of the agreement are besides the two sides, for those that are there.
+std::string sidesText(const std::set<std::string>& sides) {
+    constexpr std::pair<const char*, const char*> words[] = {
+        {"exact", "fused against unfused, bit for bit"},
+        {"weights", "the reference with 16-bit weights and Casts: what storage alone costs"},
+        {"inputs", "the reference against itself, its inputs moved by a rounding"},
+        {"rounding", "the reference against itself, its float32 results moved by roundings"},
+        {"unfused parts", "the part of the graph that is worst by itself"},
+        {"fused parts", "the same of the fused graph"}};
+    std::string out;
+    for (const auto& [side, what] : words)
+        if (sides.contains(side))
+            out += fmt::format("  {}: {}\n", side, what);
+    return out;
+}
+
 std::string agreementText(const Report& r) {
     if (r.agreement.empty())
         return "numeric agreement\n  not checked\n";
     TextTable table({Align::Left, Align::Left, Align::Right, Align::Right, Align::Left});
+    std::set<std::string> sides;
     for (const AgreementLine& line : agreementLines(r.agreement)) {
         const OutputAgreement& o = line.worst;
+        sides.insert(o.side);
         const bool figures = !o.empty || !o.ok;
         table.row({o.side, line.outputs(),
                    figures ? fmt::format("max abs {:.2e}", o.maxAbsolute) : "",
                    figures ? fmt::format("relative {:.2e}", o.maxRelative) : "", line.verdict()});
     }
-    return "numeric agreement with the double-precision reference\n" + table.text();
+    return "numeric agreement with the double-precision reference\n" + table.text() +
+           sidesText(sides);
 }
 
 std::string sourcesText(const std::vector<std::string>& sources) {

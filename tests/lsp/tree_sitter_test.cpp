@@ -78,6 +78,10 @@ TEST_F(TreeSitterParser, TakesWhatTheLanguageTakes) {
             if (entry.path().extension() == ".fuse")
                 files.push_back(entry.path());
     ASSERT_GT(files.size(), 20u);
+    m_folder.write("odd.fuse",
+                   "fuse 1;\nrule R { match { y = Relu(x); } hint \"/// three\"; rewrite { "
+                   "y = com.acme._gated(x, inf); } }\n");
+    files.push_back(m_folder.file("odd.fuse"));
     for (uint32_t seed = 0; seed < generatedFiles; ++seed) {
         const std::string name = std::to_string(seed) + ".fuse";
         m_folder.write(

@@ -129,7 +129,7 @@ module.exports = grammar({
     ].map(([strength, mark]) => prec.left(strength, seq($._expression, mark, $._expression)))),
     unary: $ => choice(
       prec(binding.not, seq('not', $._expression)), prec(binding.sign, seq('-', $._expression))),
-    member: $ => prec(binding.part, seq($._expression, '.', field('member', $._attribute_name))),
+    member: $ => prec(binding.part, seq($._expression, '.', field('member', choice($._attribute_name, $.word_with_underscore)))),
     index: $ => prec(binding.part, seq(
       $._expression, '[', choice($._expression, seq(optional($._expression), ':', optional($._expression))), ']')),
     list_of: $ => prec(binding.part, seq($._expression, '[', ']')),
@@ -154,7 +154,7 @@ module.exports = grammar({
     _numeral: $ => choice($.number, 'inf'),
     _signed_number: $ => seq(optional('-'), $._numeral),
     number: _ => /[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?/,
-    string: $ => seq('"', repeat(choice(token.immediate(prec(1, /[^"\\]+/)), $.escape_sequence)), '"'),
+    string: $ => seq('"', repeat(choice(token.immediate(prec(2, /[^"\\]+/)), $.escape_sequence)), '"'),
     escape_sequence: _ => token.immediate(/\\(.|\n)/),
     doc_comment: _ => token(prec(1, /\/\/\/[^\n]*/)),
     comment: _ => token(/\/\/[^\n]*/),
