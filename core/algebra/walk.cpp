@@ -62,6 +62,8 @@ bool Walk::match() {
             assume(condition.expression);
     settleBounds();
     m_matched = m_values.size();
+    if (m_obstacle.empty() && m_needsRanks.empty())
+        m_obstacle = m_lateObstacle;
     return m_obstacle.empty();
 }
 
@@ -414,7 +416,7 @@ Walk::Operand Walk::node(const Term& term, const Hole* within, size_t outputs) {
     const bool isOfFloatBits =
         m_algebra.arithmetic() == Arithmetic::Bits && isFloat(m_algebra.tapeType());
     if (isPick && isOfFloatBits && term.order == OperandOrder::Schema && made.operands.size() > 1)
-        return obstruct("a maximum of operands in any order");
+        m_lateObstacle = "a maximum of operands in any order";
     listParameters(made);
     const size_t out = applied(made, 0, outputs);
     m_nodes.push_back(std::move(made));

@@ -176,6 +176,7 @@ private:
     size_t m_matched = 0;         ///< values of the pattern
     std::set<std::string> m_used; ///< names of variables
     std::string m_obstacle;
+    std::string m_lateObstacle; ///< one that leaves the rest of the pattern to be walked
     bool m_isImpossible = false;
     int m_depth = 0;
     size_t m_names = 0;

@@ -97,9 +97,6 @@ public:
 
     /// `spread`: per element, what roundings alone may do; empty: nothing. Where elements are
     /// mixed others may become none beside an infinity; none becomes a number.
-    bool holds(const std::vector<double>& spread) const { return !failing(spread); }
-
-    /// The first element that does not.
     std::optional<int64_t> failing(const std::vector<double>& spread) const {
         for (int64_t i = 0; i < m_have.elementCount(); ++i) {
             const double want = m_want.at(i), have = m_have.at(i);
@@ -177,7 +174,7 @@ bool agrees(const Rule& rule, const Sample& sample, const ReferenceValue& refere
         return false;
     const bool exact = rule.numeric == NumericClass::Exact;
     if (!exact && isFloat(reference.dtype))
-        return Agreement(rule, sample, reference, have, passed).holds({});
+        return !Agreement(rule, sample, reference, have, passed).failing({});
     if (!exact && quantized(sample.graph, output) && neighbours(reference, have))
         return true;
     const double tolerance = isFloat(reference.dtype) ? proofTolerance(rule) : 0;
@@ -238,9 +235,9 @@ public:
                const std::vector<Tensor>& inputs, Progress& progress)
         : m_rule(rule), m_sample(sample), m_after(after), m_inputs(inputs), m_progress(progress) {}
 
-    /// Whether roundings of float32 may have made it.
-    bool isRounding(const Agreement& agreement, const Side& wanted, const Side& made,
-                    size_t output) const {
+    /// The first element that is off by more than roundings of float32 make; none: they made it.
+    std::optional<int64_t> beyondRounding(const Agreement& agreement, const Side& wanted,
+                                          const Side& made, size_t output) const {
         constexpr double moreThanTried = 8;
         std::vector<double> spread = spreadOf(m_sample.graph, m_inputs, wanted, output, m_progress);
         if (m_rule.isRewrite) {
@@ -250,7 +247,7 @@ public:
         }
         for (double& each : spread)
             each *= moreThanTried;
-        return agreement.holds(spread);
+        return agreement.failing(spread);
     }
 
     /// Whether the kernels of the nodes one by one give what the fused one gives.
@@ -409,8 +406,11 @@ Verdict Judge::of(const Sample& sample, Progress& progress) const {
         const bool mayRound = rule.numeric != NumericClass::Exact && isFloat(reference.dtype) &&
                               have.extents() == reference.extents &&
                               have.dtype() == reference.dtype;
-        if (mayRound && difference.isRounding(Agreement(rule, sample, reference, have, passed),
-                                              *wanted, *made, i))
+        std::optional<int64_t> failing;
+        if (mayRound)
+            failing = difference.beyondRounding(Agreement(rule, sample, reference, have, passed),
+                                                *wanted, *made, i);
+        if (mayRound && !failing)
             continue;
         for (const std::string& lost : {wanted->overflow, wanted->unsettled})
             if (!lost.empty())
@@ -418,9 +418,8 @@ Verdict Judge::of(const Sample& sample, Progress& progress) const {
         // The numbers that stand for exact ones are doubles: these end where the type does.
         if (mayRound && sample.contents == Contents::Ends && reference.dtype == DType::Float64)
             return unfit("doubles at the end of their type");
-        std::string gap = gapText(
-            sample.graph.value(sample.graph.outputs()[i]).name, reference, have,
-            mayRound ? Agreement(rule, sample, reference, have, passed).failing({}) : std::nullopt);
+        std::string gap =
+            gapText(sample.graph.value(sample.graph.outputs()[i]).name, reference, have, failing);
         if (overflows)
             gap += fmt::format(", since `{}` overflows", made->overflow);
         return {Verdict::Kind::Differs, std::move(gap)};

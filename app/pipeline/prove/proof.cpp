@@ -180,7 +180,8 @@ void decideLevel(const Rule& rule, const ProofOptions& options, RuleProof& proof
     if (proof.failing > 0)
         return;
     proof.level = proof.samples > 0 ? ProofLevel::Tested : ProofLevel::None;
-    if (!options.exact || proof.graphs == 0) // what never is cannot be right
+    // What is not allowed wherever it matches cannot be right.
+    if (!options.exact || (proof.samples == 0 && proof.refused > 0))
         return;
     ExactProof exact = proveExactly(rule, progress);
     proof.obstacle = std::move(exact.obstacle);
@@ -355,7 +356,7 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
             continue;
         }
         Verdict verdict = judge.of(*sample, progress);
-        proof.graphs += verdict.isRefused ? 0 : 1;
+        proof.refused += verdict.isRefused ? 1 : 0;
         if (verdict.kind == Verdict::Kind::Unfit) {
             proof.unfit = verdict.reason;
             partial += verdict.isPartial ? 1 : 0;
@@ -405,9 +406,10 @@ RuleProof proveRule(const Rule& rule, const ProofOptions& options, Progress& pro
     else
         proof.open = withoutOperand(rule);
     if (proof.samples == 0)
-        proof.advice = proof.empty > 0 ? "let `verify` draw sizes that are not 0"
-                       : proof.graphs == 0
-                           ? "look at types and attributes: ONNX allowed none of the graphs that were tried, before or after" : adviceFor(rule);
+        proof.advice = proof.empty > 0     ? "let `verify` draw sizes that are not 0"
+                       : proof.refused > 0 ? "look at types and attributes: wherever it matched, "
+                                             "ONNX does not allow the rewrite"
+                                           : adviceFor(rule);
     decideLevel(rule, options, proof, progress);
     return proof;
 }

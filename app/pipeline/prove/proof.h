@@ -46,7 +46,7 @@ struct RuleProof {
     Span span;             ///< of the rule's name
     uint32_t samples = 0;  ///< graphs in which it fired
     uint32_t attempts = 0; ///< graphs that were generated
-    uint32_t graphs = 0;   ///< of these, those that ONNX allows before and after
+    uint32_t refused = 0;  ///< of these, those where it matched and the rewrite is not allowed
     uint32_t failing = 0;
     std::vector<Counterexample> counterexamples; ///< the smallest one, or none
     std::string shared;                          ///< what the failing samples have in common
