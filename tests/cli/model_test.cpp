@@ -57,7 +57,7 @@ TEST_F(CliModel, AMissingFileIsNamed) {
     for (const char* command : {"fuse", "bench", "run", "inspect", "explain"})
         expectRefused({command, "nowhere.onnx"}, ExitInput,
                       {"nowhere.onnx", "does not exist", "[load.missing]", "fix:"});
-    expectRefused({"fuse", "."}, ExitInput, {"[load.missing]", "regular file"});
+    expectRefused({"fuse", "."}, ExitInput, {"[load.missing]", "a folder, not a file"});
 }
 
 TEST_F(CliModel, TextIsNoModel) {

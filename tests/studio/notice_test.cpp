@@ -35,7 +35,7 @@ private Q_SLOTS:
         QTest::newRow("absent") << m_folder.filePath("absent.onnx") << "does not exist";
         QTest::newRow("empty") << writeText(m_folder, "empty.onnx", "") << "ONNX";
         QDir(m_folder.path()).mkdir("folder.onnx");
-        QTest::newRow("folder") << m_folder.filePath("folder.onnx") << "regular file";
+        QTest::newRow("folder") << m_folder.filePath("folder.onnx") << "a folder";
         QTest::newRow("truncated") << truncated() << "truncated";
     }
 
