@@ -8,8 +8,8 @@ namespace fuselage::cpu {
 
 KernelResult prepareContraction(const Contraction& program, const PrepareContext& context);
 
-/// One primitive around which all else is put, loops of our own where there is none; `winograd`: minimal
-/// filtering in its place, which needs canBeWinograd().
+/// One primitive around which all else is put, loops of our own where there is none; `winograd`:
+/// minimal filtering in its place, which needs canBeWinograd().
 KernelResult prepareWhole(const Contraction& program, const PrepareContext& context, bool winograd);
 
 struct StoredWeights;
