@@ -22,8 +22,7 @@ KernelResult prepareStored(const Contraction& program, const PrepareContext& con
 KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context);
 
 /// Any contraction in any dtype, of matrices by vector loops over columns, else by plain loops; the
-/// accumulator goes to `c` (row-major over the
-/// program's space, of type program.accumulate).
+/// accumulator goes to `c` (row-major over the program's space, of type program.accumulate).
 class NaiveContraction {
 public:
     NaiveContraction(const Contraction& program, const OperandLayout& a, const OperandLayout& b);

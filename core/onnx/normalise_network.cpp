@@ -121,20 +121,16 @@ Result<void> normaliseResize10(Draft& draft) {
     spec.inputs = {spec.inputs[0], ValueId(), spec.inputs[1]};
     if (!mayShrink || attributes.string("mode", "nearest") != "nearest")
         return {};
-    std::vector<float> shrinking, growing;
+    bool shrinks = !scales, grows = !scales;
     for (int64_t i = 0; scales && i < scales->elementCount(); ++i) {
-        const auto scale = static_cast<float>(scales->at(i));
-        shrinking.push_back(std::min(scale, 1.0F));
-        growing.push_back(std::max(scale, 1.0F));
+        shrinks = shrinks || scales->at(i) < 1;
+        grows = grows || scales->at(i) > 1;
     }
-    auto isAll = [](const std::vector<float>& each) {
-        return std::all_of(each.begin(), each.end(), [](float scale) { return scale == 1; });
-    };
-    if (scales && isAll(shrinking))
+    if (!shrinks)
         return {};
     Attributes behind = attributes;
     behind.set("nearest_mode", std::string("ceil"));
-    if (scales && isAll(growing)) {
+    if (!grows) {
         attributes = std::move(behind);
         return {};
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/support/number_text.h"
 
-#include <clocale>
 #include <cstdlib>
 #include <locale.h> // NOLINT(modernize-deprecated-headers): locale_t is POSIX's
 
