@@ -80,7 +80,12 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
     uint64_t attempt = 0;
     std::set<std::string> refused;
     // What is wrong only where the reals say nothing is not mended by what they say.
-    const bool isRealAnyway = proveExactly(rule.rule, progress).level == ExactProof::Level::Reals;
+    std::optional<ExactProof::Level> without; // the guard; asked for when it matters
+    const auto isRealAnyway = [&] {
+        if (!without)
+            without = proveExactly(rule.rule, progress).level;
+        return *without == ExactProof::Level::Reals;
+    };
     for (int round = 0; round < mostGuards && !progress.cancelled(); ++round) {
         Guard guard = separatingGuard(judged.passing, judged.failing, refused);
         const std::optional<Rule> mended = guard ? guarded(rule.rule, guard) : std::nullopt;
@@ -91,7 +96,7 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
         const Judge judge(*mended);
         const ExactProof::Level level = proveExactly(*mended, progress).level;
         const bool isProved = level == ExactProof::Level::Bits ||
-                              (level == ExactProof::Level::Reals && !isRealAnyway);
+                              (level == ExactProof::Level::Reals && !isRealAnyway());
         if (!isProved && guard.isDoubtful()) {
             refused.insert(guard.suggested);
             continue;

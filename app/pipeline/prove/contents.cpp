@@ -225,6 +225,12 @@ Tensor sampleIntegers(DType dtype, const Extents& extents, Contents kind, uint64
     return tensor;
 }
 
+void replaceZeros(Tensor& integers) {
+    for (int64_t at = 0; at < integers.elementCount(); ++at)
+        if (integers.at(at) == 0)
+            integers.setInt(at, 1);
+}
+
 bool hasLegalConstants(const Graph& graph) {
     const auto isPositive = [](const Tensor& tensor) {
         for (int64_t at = 0; at < tensor.elementCount(); ++at)
@@ -259,10 +265,8 @@ Result<std::vector<Tensor>> sampleInputs(const Graph& graph, Contents kind, uint
             tensor = sampleBytes(tensor.dtype(), tensor.extents(), seed * 31 + i);
         } else if (isInteger(tensor.dtype()) && isData(graph, graph.inputs()[i])) {
             tensor = sampleIntegers(tensor.dtype(), tensor.extents(), kind, seed * 31 + i);
-            for (int64_t at = 0; divides(graph, graph.inputs()[i]) && at < tensor.elementCount();
-                 ++at)
-                if (tensor.at(at) == 0)
-                    tensor.setInt(at, 1);
+            if (divides(graph, graph.inputs()[i]))
+                replaceZeros(tensor);
         } else if (isFloat(tensor.dtype()) && mustBePositive(graph, graph.inputs()[i])) {
             tensor = sampleTensor(tensor.dtype(), tensor.extents(), kind, seed * 31 + i, true);
         } else if (isFloat(tensor.dtype()) || small)

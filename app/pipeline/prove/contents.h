@@ -39,6 +39,9 @@ Tensor sampleTensor(DType dtype, const Extents& extents, Contents kind, uint64_t
 /// Integers that are computed with: their products may leave the type where the kind is Wide.
 Tensor sampleIntegers(DType dtype, const Extents& extents, Contents kind, uint64_t seed);
 
+/// By 1: no integer is divided by them.
+void replaceZeros(Tensor& integers);
+
 /// False: a constant of the graph is none that ONNX allows where it stands, as a scale of 0.
 bool hasLegalConstants(const Graph& graph);
 

@@ -209,9 +209,8 @@ ValueId Generator::constantLeaf(const Wish& wish, const VerifySpec::Values* rang
     }
     if (range)
         bringInto(tensor, {range->least, range->most});
-    for (int64_t i = 0; wish.divides && isInteger(dtype) && i < tensor.elementCount(); ++i)
-        if (tensor.at(i) == 0)
-            tensor.setInt(i, 1);
+    if (wish.divides && isInteger(dtype))
+        replaceZeros(tensor);
     return m_graph.addConstant(name, std::make_shared<Tensor>(std::move(tensor)));
 }
 
