@@ -78,9 +78,8 @@ void TileLoader::load(const TileCode& code, TileCode::Frame& frame, size_t k,
     if (held.source == source && held.rows == rows && held.cols == cols &&
         held.rowStride == rowStride && held.colStride == colStride)
         return;
-    bool dense = contiguous(rows, cols, rowStride, colStride);
-    operand.load(frame.buffers[k], source, dense ? 1 : static_cast<size_t>(rows),
-                 static_cast<size_t>(dense ? rows * cols : cols), rowStride, dense ? 1 : colStride);
+    operand.load(frame.buffers[k], source, static_cast<size_t>(rows), static_cast<size_t>(cols),
+                 rowStride, colStride);
     held = {source, rows, cols, rowStride, colStride};
 }
 

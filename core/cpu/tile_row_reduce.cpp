@@ -12,36 +12,24 @@ namespace fuselage::cpu {
 
 namespace {
 
-template <typename T> void fillStart(ReduceKind kind, T* values, size_t count) {
+/// What a reduction begins with.
+template <typename T> T startOf(ReduceKind kind) {
     using Limits = std::numeric_limits<T>;
-    T start = 0;
-    if (kind == ReduceKind::Product)
-        start = 1;
-    else if (kind == ReduceKind::Max)
-        start = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-    else if (kind == ReduceKind::Min)
-        start = Limits::has_infinity ? Limits::infinity() : Limits::max();
-    std::fill_n(values, count, start);
-}
-
-/// Accumulators to lanes.
-void finishReduction(ReduceKind kind, Lane lane, const Accumulators& from, void* to, size_t count) {
-    const auto* doubles = static_cast<const double*>(from.values);
-    const auto* integers = isArg(kind) ? from.indices : static_cast<const int64_t*>(from.values);
-    for (size_t i = 0; i < count; ++i) {
-        if (lane == Lane::F32)
-            static_cast<float*>(to)[i] = static_cast<float>(doubles[i]);
-        else if (lane == Lane::F64)
-            static_cast<double*>(to)[i] = doubles[i];
-        else if (lane == Lane::I64)
-            static_cast<int64_t*>(to)[i] = integers[i];
-        else
-            static_cast<uint8_t*>(to)[i] = integers[i] != 0;
+    switch (kind) {
+    case ReduceKind::Product:
+        return 1;
+    case ReduceKind::Max:
+        return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+    case ReduceKind::Min:
+        return Limits::has_infinity ? Limits::infinity() : Limits::max();
+    default:
+        return 0;
     }
 }
 
-bool isFloatLane(Lane lane) {
-    return lane == Lane::F32 || lane == Lane::F64;
+/// The lane of accumulators.
+Lane heldIn(Lane reduced) {
+    return reduced == Lane::F32 || reduced == Lane::F64 ? Lane::F64 : Lane::I64;
 }
 
 } // namespace
@@ -55,10 +43,14 @@ void RowKernel::startReductions(size_t stage, std::byte* memory) const {
     const auto& kinds = m_program.stages[stage].reduce;
     for (size_t i = 0; i < kinds.size(); ++i) {
         Accumulators into = accumulators(memory, i);
-        if (isFloatLane(m_codes[stage].outputLane(i)))
-            fillStart(kinds[i], static_cast<double*>(into.values), scalarLanes());
-        else
-            fillStart(kinds[i], static_cast<int64_t*>(into.values), scalarLanes());
+        const Lane held = heldIn(m_codes[stage].outputLane(i));
+        const auto real = startOf<double>(kinds[i]);
+        const auto whole = startOf<int64_t>(kinds[i]);
+        const void* start = &whole;
+        if (held == Lane::F64)
+            start = &real;
+        m_table.splat[static_cast<size_t>(held)](into.values, start, nullptr, nullptr,
+                                                 scalarLanes());
         if (isArg(kinds[i]))
             std::fill_n(into.indices, scalarLanes(), 0);
     }
@@ -89,7 +81,7 @@ void RowKernel::reducePart(Worker& worker, size_t stage, size_t part, std::byte*
 void RowKernel::foldPart(size_t stage, std::byte* total, std::byte* part) const {
     const auto& kinds = m_program.stages[stage].reduce;
     for (size_t i = 0; i < kinds.size(); ++i) {
-        const Lane held = isFloatLane(m_codes[stage].outputLane(i)) ? Lane::F64 : Lane::I64;
+        const Lane held = heldIn(m_codes[stage].outputLane(i));
         m_table.reduceInner[static_cast<size_t>(kinds[i])][static_cast<size_t>(held)](
             accumulators(total, i), accumulators(part, i).values, scalarLanes(), 1, 0);
     }
@@ -100,8 +92,15 @@ void RowKernel::finishStage(Worker& worker, size_t stage) const {
     const auto& kinds = m_program.stages[stage].reduce;
     for (size_t i = 0; i < kinds.size(); ++i) {
         const RowScalar& scalar = m_scalars[m_scalarsBefore[stage] + i];
-        finishReduction(kinds[i], scalar.lane, accumulators(worker.total, i),
-                        worker.scalars + scalar.at, scalarLanes());
+        const Accumulators from = accumulators(worker.total, i);
+        const Lane held = isArg(kinds[i]) ? Lane::I64 : heldIn(m_codes[stage].outputLane(i));
+        std::byte* to = worker.scalars + scalar.at;
+        if (held == scalar.lane)
+            std::memcpy(to, isArg(kinds[i]) ? from.indices : from.values,
+                        scalarLanes() * laneBytes(held));
+        else
+            m_table.convert[static_cast<size_t>(held)][static_cast<size_t>(scalar.lane)](
+                to, from.values, nullptr, nullptr, scalarLanes());
     }
     runScalars(worker, stage);
 }

@@ -17,6 +17,7 @@ namespace {
 #include "core/cpu/vector_lanes.h"
 #include "core/cpu/vector_math.h"
 #include "core/cpu/vector_scalar.h"
+#include "core/cpu/vector_moves.h"
 
 // --- elementwise loops ---------------------------------------------------------------------
 
@@ -80,74 +81,6 @@ template <typename T> void splatLoop(void* out, const void* a, const void*, cons
     const T value = *static_cast<const T*>(a);
     for (size_t i = 0; i < n; ++i)
         o[i] = value;
-}
-
-// --- loads and stores ------------------------------------------------------------------------
-
-/// Lanes are floats as they are stored.
-template <typename F> constexpr bool isPlainFloat = false;
-template <> constexpr bool isPlainFloat<StaticCast<float, float>> = true;
-
-template <typename L, typename S, typename F>
-void loadLoop(void* lanes, const void* source, size_t rows, size_t cols, int64_t rowStride,
-              int64_t colStride) {
-    auto* out = static_cast<L*>(lanes);
-    const auto* in = static_cast<const S*>(source);
-    if (colStride == 1) {
-        for (size_t r = 0; r < rows; ++r, out += cols, in += rowStride)
-#pragma GCC ivdep
-            for (size_t c = 0; c < cols; ++c)
-                out[c] = F::of(in[c]);
-        return;
-    }
-    if (colStride == 0) {
-        for (size_t r = 0; r < rows; ++r, out += cols, in += rowStride) {
-            const L value = F::of(*in);
-            for (size_t c = 0; c < cols; ++c)
-                out[c] = value;
-        }
-        return;
-    }
-    if constexpr (isPlainFloat<F>)
-        if (rowStride == 1)
-            return transposeFloats(out, static_cast<int64_t>(cols), in, colStride, rows, cols);
-    if (rowStride == 1) { // transposed: follow the memory, scatter within the tile
-        for (size_t c = 0; c < cols; ++c, in += colStride)
-            for (size_t r = 0; r < rows; ++r)
-                out[r * cols + c] = F::of(in[r]);
-        return;
-    }
-    for (size_t r = 0; r < rows; ++r)
-        for (size_t c = 0; c < cols; ++c)
-            *out++ = F::of(
-                in[static_cast<int64_t>(r) * rowStride + static_cast<int64_t>(c) * colStride]);
-}
-
-template <typename L, typename S, typename F>
-void storeLoop(void* target, const void* lanes, size_t rows, size_t cols, int64_t rowStride,
-               int64_t colStride) {
-    auto* out = static_cast<S*>(target);
-    const auto* in = static_cast<const L*>(lanes);
-    if (colStride == 1) {
-        for (size_t r = 0; r < rows; ++r, in += cols, out += rowStride)
-#pragma GCC ivdep
-            for (size_t c = 0; c < cols; ++c)
-                out[c] = F::of(in[c]);
-        return;
-    }
-    if constexpr (isPlainFloat<F>)
-        if (rowStride == 1)
-            return transposeFloats(out, colStride, in, static_cast<int64_t>(cols), cols, rows);
-    if (rowStride == 1) {
-        for (size_t c = 0; c < cols; ++c, out += colStride)
-            for (size_t r = 0; r < rows; ++r)
-                out[r] = F::of(in[r * cols + c]);
-        return;
-    }
-    for (size_t r = 0; r < rows; ++r)
-        for (size_t c = 0; c < cols; ++c)
-            out[static_cast<int64_t>(r) * rowStride + static_cast<int64_t>(c) * colStride] =
-                F::of(*in++);
 }
 
 // Each of these builds on those above it.

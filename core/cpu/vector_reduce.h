@@ -3,17 +3,11 @@
 // float run in 32 independent float partial sums per tile (at most a few thousand elements) and are
 // carried from tile to tile in double, in an order that depends on the shape alone.
 
-template <typename T> struct AccumulatorOf {
-    using Type = int64_t;
-};
+template <typename T> struct AccumulatorOf { using Type = int64_t; };
 
-template <> struct AccumulatorOf<float> {
-    using Type = double;
-};
+template <> struct AccumulatorOf<float> { using Type = double; };
 
-template <> struct AccumulatorOf<double> {
-    using Type = double;
-};
+template <> struct AccumulatorOf<double> { using Type = double; };
 
 constexpr size_t partials = 32;
 
@@ -115,11 +109,43 @@ template <typename T, typename F> T foldRow(const T* x, size_t cols) {
     return part[0];
 }
 
+struct SameElement {
+    template <typename T> static T of(T x) { return x; }
+};
+
+/// Rows whose length is known while compiling: first its columns, then all rows at once.
+template <size_t cols, typename T, template <typename> typename F, typename Acc>
+void foldFew(Acc* acc, const T* in, size_t rows) {
+    constexpr size_t most = 64;
+    T column[cols * most];
+    for (size_t first = 0; first < rows; first += most, in += most * cols) {
+        const size_t n = rows - first < most ? rows - first : most;
+        moveParts<cols, SameElement>(column, Steps{1, most}, in, Steps{cols, 1}, n);
+        for (size_t i = 1; i < cols; ++i)
+#pragma GCC ivdep
+            for (size_t r = 0; r < n; ++r)
+                column[r] = F<T>::of(column[r], column[i * most + r]);
+#pragma GCC ivdep
+        for (size_t r = 0; r < n; ++r)
+            acc[first + r] = F<Acc>::of(acc[first + r], static_cast<Acc>(column[r]));
+    }
+}
+
 template <typename T, template <typename> typename F>
 void innerFold(Accumulators into, const void* x, size_t rows, size_t cols, int64_t) {
     using Acc = typename AccumulatorOf<T>::Type;
     auto* acc = static_cast<Acc*>(into.values);
     const auto* in = static_cast<const T*>(x);
+    switch (cols) {
+    case 2:
+        return foldFew<2, T, F>(acc, in, rows);
+    case 3:
+        return foldFew<3, T, F>(acc, in, rows);
+    case 4:
+        return foldFew<4, T, F>(acc, in, rows);
+    default:
+        break;
+    }
     constexpr size_t together = 8; // short rows: one alone would wait for each of its results
     size_t r = 0;
     for (; cols < partials && r + together <= rows; r += together, in += together * cols) {
