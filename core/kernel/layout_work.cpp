@@ -33,6 +33,8 @@ namespace {
 constexpr int64_t wholeRun = 12, scattered = 4;
 /// Shorter runs of narrow types are read and written one by one.
 constexpr int64_t narrowRun = 32, oneByOneRead = 2, oneByOneWrite = 6;
+/// Runs of a few elements are shuffled whole.
+constexpr int64_t shuffledRun = 4, shuffled = 2;
 /// A line that is met again after so many others has left the first cache.
 constexpr int64_t linesKept = 512, metAgain = 8;
 
@@ -178,13 +180,22 @@ private:
             }
             const int64_t run =
                 std::clamp<int64_t>(std::min(own->extent, last.extent), 1, wholeRun);
-            int64_t weight = wholeRun / run;
-            if (walks[0].isNarrow() && last.extent < narrowRun)
-                weight = std::max(weight, oneByOneWrite);
-            if (walks[k].isNarrow() && own->extent < narrowRun)
-                weight = std::max(weight, oneByOneRead);
-            turn(elements, std::max(weight, own->strides[0] > linesKept ? apart : 1));
+            turn(elements, std::max(weightOf(run, walks[0].isNarrow() ? last.extent : narrowRun,
+                                             walks[k].isNarrow() ? own->extent : narrowRun),
+                                    own->strides[0] > linesKept ? apart : 1));
         }
+    }
+
+    /// Of runs of wide types, and of what lies together of narrow ones.
+    static int64_t weightOf(int64_t run, int64_t written, int64_t read) {
+        if (run > 1 && run <= shuffledRun)
+            return shuffled;
+        int64_t weight = wholeRun / run;
+        if (written < narrowRun)
+            weight = std::max(weight, oneByOneWrite);
+        if (read < narrowRun)
+            weight = std::max(weight, oneByOneRead);
+        return weight;
     }
 
     bool hasChannelsTogether(uint32_t operand, bool isRead) const {

@@ -253,7 +253,7 @@ struct Work {
     std::array<int64_t, tapeOpCount> calls{}; ///< of operations that take several instructions
     int64_t epilogue = 0;                     ///< single instructions on the results of a product
     int64_t reduced = 0; ///< elements that a Row folds, once for each of its reductions
-    int64_t rows = 0;    ///< of a Row, once for each of its stages
+    int64_t rows = 0;    ///< of a Row, once for each of its stages; short ones in part
     int64_t pooled = 0;  ///< elements that windows read
     int64_t scores = 0;  ///< of an attention
     int64_t runs = 0;    ///< of elements that a copy moves at once

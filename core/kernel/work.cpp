@@ -16,6 +16,9 @@ int64_t count(const Extents& extents) {
     return elementCount(extents).value_or(0);
 }
 
+/// Shorter rows are reduced several together (core/cpu/vector_reduce.h).
+constexpr int64_t togetherBelow = 32;
+
 struct Counter {
     const KernelProgram& program;
     const OperandStrides* order = nullptr;
@@ -71,7 +74,7 @@ struct Counter {
             out.tapeInstructions += elements * static_cast<int64_t>(stage.reduce.size());
             moves(stage.reduce.size(), elements);
             out.reduced += elements * static_cast<int64_t>(stage.reduce.size());
-            out.rows += rows;
+            out.rows += rows * std::min(count(code.inner), togetherBelow) / togetherBelow;
             out.flops += elements * static_cast<int64_t>(stage.reduce.size());
         }
         tape(code.element, elements);
