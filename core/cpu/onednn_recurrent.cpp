@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU and RNN of float data with their usual activations. Weights that vary are packed at
-// every run.
+// LSTM, GRU and RNN of float data: by oneDNN, for which weights that vary are packed at every run,
+// or by loops of our own.
 #include "core/cpu/library.h"
 #include "core/cpu/onednn_internal.h"
 #include "core/cpu/recurrent_loops.h"
+#include "core/ops/recurrent.h"
 
 #include <algorithm>
 #include <cstring>
@@ -251,22 +252,40 @@ std::optional<std::string> refusal(const LibraryCall& call) {
     const Attributes& attributes = call.node().attributes;
     if (call.input(4))
         return "sequences of their own length";
+    if (attributes.integer("layout") != 0)
+        return "the batch in front";
     if (call.node().op == Op::LSTM && (call.input(7) || attributes.integer("input_forget") != 0))
         return "peepholes, or forget gates that are coupled";
-    if (attributes.number("clip") > 0 || attributes.integer("layout") != 0)
-        return "clipped gates, or the batch in front";
-    const std::vector<std::string> names = attributes.strings("activations");
-    const std::vector<std::string> usual =
-        call.node().op == Op::RNN   ? std::vector<std::string>{"Tanh"}
-        : call.node().op == Op::GRU ? std::vector<std::string>{"Sigmoid", "Tanh"}
-                                    : std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"};
-    for (size_t i = 0; i < names.size(); ++i)
-        if (names[i] != usual[i % usual.size()])
-            return "activation `" + names[i] + "`";
-    for (size_t i = 0; i < 7; ++i)
-        if (call.input(i) && call.input(i).layout.dtype != DType::Float32)
-            return std::string("operands of ") + nameOf(call.input(i).layout.dtype);
     return std::nullopt;
+}
+
+/// Gates by direction; empty where they are the usual, none where an activation is unknown.
+std::optional<std::vector<RecurrentGates>> unusualGates(const LibraryCall& call,
+                                                        size_t directions) {
+    using Name = RecurrentFunctionName;
+    const Node& node = call.node();
+    const auto functions = recurrentActivations(node);
+    if (!functions)
+        return std::nullopt;
+    const std::vector<RecurrentActivation> usual =
+        node.op == Op::RNN
+            ? std::vector<RecurrentActivation>{{Name::Tanh}}
+            : std::vector<RecurrentActivation>{{Name::Sigmoid}, {Name::Tanh}, {Name::Tanh}};
+    const size_t each = functions->size() / directions;
+    const auto clip = static_cast<float>(node.attributes.number("clip"));
+    const bool coupled = node.op == Op::LSTM && node.attributes.integer("input_forget") != 0;
+    bool isUsual = clip <= 0 && !coupled && !(node.op == Op::LSTM && call.input(7));
+    std::vector<RecurrentGates> out;
+    for (size_t d = 0; d < directions; ++d) {
+        auto at = [&](size_t i) {
+            const RecurrentActivation function =
+                i < each ? (*functions)[d * each + i] : RecurrentActivation{};
+            isUsual = isUsual && (i >= each || function == usual[i]);
+            return function;
+        };
+        out.push_back({at(0), at(1), at(2), clip, coupled, nullptr});
+    }
+    return isUsual ? std::vector<RecurrentGates>{} : out;
 }
 
 std::optional<Layer> layerOf(const LibraryCall& call) {
@@ -277,8 +296,9 @@ std::optional<Layer> layerOf(const LibraryCall& call) {
         return std::nullopt;
     Layer out;
     out.op = call.node().op;
-    out.length = x[0];
-    out.batch = x[1];
+    const bool batchFirst = attributes.integer("layout") != 0;
+    out.length = x[batchFirst ? 1 : 0];
+    out.batch = x[batchFirst ? 0 : 1];
     out.inputs = x[2];
     out.hidden = r[2];
     const std::string direction = attributes.string("direction", "forward");
@@ -294,14 +314,17 @@ std::optional<Layer> layerOf(const LibraryCall& call) {
                                     : std::vector<size_t>{0, 2, 3, 1};
     auto rows = static_cast<int64_t>(out.rows());
     const int64_t d = out.directions;
+    const Extents state =
+        batchFirst ? Extents{out.batch, d, out.hidden} : Extents{d, out.batch, out.hidden};
     auto fits = [](const LibraryOperand& operand, const Extents& extents) {
         return !operand || operand.layout.extents == extents;
     };
     bool whole = elementCount(x).value_or(0) > 0 && out.hidden > 0 &&
                  w == Extents{d, rows, out.inputs} && r == Extents{d, rows, out.hidden} &&
-                 fits(call.input(3), {d, 2 * rows}) &&
-                 fits(call.input(5), {d, out.batch, out.hidden}) &&
-                 (out.op != Op::LSTM || fits(call.input(6), {d, out.batch, out.hidden}));
+                 fits(call.input(3), {d, 2 * rows}) && fits(call.input(4), {out.batch}) &&
+                 fits(call.input(5), state) &&
+                 (out.op != Op::LSTM ||
+                  (fits(call.input(6), state) && fits(call.input(7), {d, 3 * out.hidden})));
     return whole ? std::optional(out) : std::nullopt;
 }
 
@@ -315,19 +338,34 @@ RecurrentKind kindOf(const Layer& layer) {
 } // namespace
 
 KernelResult prepareRecurrent(const LibraryCall& call) {
-    if (auto why = refusal(call))
-        return failure("cpu.support", *why + " run through the reference function");
+    for (size_t i = 0; i < 8; ++i)
+        if (i != 4 && call.input(i) && call.input(i).layout.dtype != DType::Float32)
+            return failure("cpu.support", std::string("operands of ") +
+                                              nameOf(call.input(i).layout.dtype) +
+                                              " run through the reference function");
     auto layer = layerOf(call);
     if (!layer)
         return failure("cpu.shape", "operands are empty or do not go together");
+    auto gates = unusualGates(call, static_cast<size_t>(layer->directions));
+    if (!gates)
+        return failure("cpu.support", "unknown activations run through the reference function");
     const auto isConstant = [&](size_t i) {
         return !call.input(i) || call.input(i).layout.constant;
     };
-    const RecurrentShape shape{kindOf(*layer), layer->length,     layer->batch,      layer->inputs,
-                               layer->hidden,  layer->directions, layer->isReverse()};
-    if (layer->isForOneThread() && isConstant(1) && isConstant(2) && isConstant(3) &&
-        fitsRecurrentLoops(shape, call.context().table))
-        return makeRecurrentLoops(call, shape);
+    RecurrentShape shape{kindOf(*layer),     layer->length,
+                         layer->batch,       layer->inputs,
+                         layer->hidden,      layer->directions,
+                         layer->isReverse(), call.node().attributes.integer("layout") != 0,
+                         std::move(*gates)};
+    std::optional<std::string> why = refusal(call);
+    if (!why && !shape.gates.empty())
+        why = "gates that are bounded or of other functions";
+    if (isConstant(1) && isConstant(2) && isConstant(3) &&
+        (why || (layer->isForOneThread() && fitsRecurrentLoops(shape, call.context().table))))
+        return makeRecurrentLoops(call, std::move(shape));
+    if (why)
+        return failure("cpu.support",
+                       *why + " with weights that vary run through the reference function");
     try {
         return std::unique_ptr<Kernel>(std::make_unique<RecurrentKernel>(call, *layer));
     } catch (const dnnl::error& error) {

@@ -6,6 +6,7 @@
 
 #include "core/graph/dtype.h"
 #include "core/kernel/program.h"
+#include "core/ops/recurrent_activation.h"
 #include "core/ops/tape.h"
 
 #include <cstddef>
@@ -103,14 +104,30 @@ using FourierFunction = void (*)(const FourierPass& pass, const float* re, const
 using RecurrentFunction = void (*)(const float* fromInput, float* fromState, const float* bias,
                                    float* carried, float* result, size_t hidden);
 
-struct RecurrentLoopTable {
-    RecurrentFunction lstm = nullptr; ///< carries the cell
-    RecurrentFunction rnn = nullptr;
+/// What stands between the sums and the state, where that is not the usual.
+struct RecurrentGates {
+    RecurrentActivation f, g, h;
+    float clip = 0;                   ///< bound of what f and g are given; 0: none
+    bool coupled = false;             ///< LSTM: forgets what its input gate does not let in
+    const float* peepholes = nullptr; ///< LSTM: of input, output and forget gate; or null
+};
+
+using GatedRecurrentFunction = void (*)(const float* fromInput, float* fromState, const float* bias,
+                                        float* carried, float* result, size_t hidden,
+                                        const RecurrentGates& gates);
+
+template <typename Function> struct RecurrentLoopsOf {
+    Function lstm = nullptr; ///< carries the cell
+    Function rnn = nullptr;
     /// The bias of the candidate's product with the state stands behind the others.
-    RecurrentFunction gruOfResetProduct = nullptr;
+    Function gruOfResetProduct = nullptr;
     /// In two parts: `carried` becomes the state times the reset gate; the update gate stays in
     /// fromState; then the candidate, of the product with what was carried.
-    RecurrentFunction gruReset = nullptr, gruCandidate = nullptr;
+    Function gruReset = nullptr, gruCandidate = nullptr;
+};
+
+struct RecurrentLoopTable : RecurrentLoopsOf<RecurrentFunction> {
+    RecurrentLoopsOf<GatedRecurrentFunction> gated;
 };
 
 // Minimal filtering (Winograd) of 3x3 convolutions: each tile of R x R results comes from

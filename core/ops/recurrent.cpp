@@ -12,77 +12,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace fuselage {
 
 namespace {
 
 using Results = Result<std::vector<ReferenceValue>>;
-using Activation = std::function<double(double)>;
-
-// --- activations --------------------------------------------------------------------------
-
-struct ActivationRow {
-    const char* name;
-    int parameters; ///< alpha, or alpha and beta
-    double alpha;
-    double beta;
-    double (*function)(double x, double alpha, double beta);
-};
-
-constexpr ActivationRow activations[] = {
-    {"sigmoid", 0, 0, 0, [](double x, double, double) { return 1 / (1 + std::exp(-x)); }},
-    {"tanh", 0, 0, 0, [](double x, double, double) { return std::tanh(x); }},
-    {"relu", 0, 0, 0, [](double x, double, double) { return std::max(x, 0.0); }},
-    {"softsign", 0, 0, 0, [](double x, double, double) { return x / (1 + std::abs(x)); }},
-    {"softplus", 0, 0, 0, [](double x, double, double) { return std::log1p(std::exp(x)); }},
-    {"leakyrelu", 1, 0.01, 0, [](double x, double a, double) { return x >= 0 ? x : a * x; }},
-    {"thresholdedrelu", 1, 1, 0, [](double x, double a, double) { return x > a ? x : 0.0; }},
-    {"elu", 1, 1, 0, [](double x, double a, double) { return x >= 0 ? x : a * std::expm1(x); }},
-    {"affine", 2, 1, 0, [](double x, double a, double b) { return a * x + b; }},
-    {"scaledtanh", 2, 1, 1, [](double x, double a, double b) { return a * std::tanh(b * x); }},
-    {"hardsigmoid", 2, 0.2, 0.5,
-     [](double x, double a, double b) { return std::clamp(a * x + b, 0.0, 1.0); }},
-};
-
-std::string lowered(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
-/// All activations of a node, `perDirection` for each; none when a name is unknown.
-std::optional<std::vector<Activation>>
-activationsOf(const Node& node, const std::vector<std::string>& defaults, size_t directions) {
-    std::vector<std::string> names = node.attributes.strings("activations");
-    if (names.empty())
-        for (size_t i = 0; i < directions; ++i)
-            names.insert(names.end(), defaults.begin(), defaults.end());
-    if (names.size() != defaults.size() * directions)
-        return std::nullopt;
-    const std::vector<double> alphas = node.attributes.numbers("activation_alpha");
-    const std::vector<double> betas = node.attributes.numbers("activation_beta");
-    size_t alphaAt = 0; // parameters are listed only for the functions that take them
-    size_t betaAt = 0;
-    std::vector<Activation> out;
-    for (const std::string& name : names) {
-        const auto row = std::find_if(
-            std::begin(activations), std::end(activations),
-            [&](const ActivationRow& candidate) { return lowered(name) == candidate.name; });
-        if (row == std::end(activations))
-            return std::nullopt;
-        double alpha = row->alpha;
-        double beta = row->beta;
-        if (row->parameters >= 1 && alphaAt < alphas.size())
-            alpha = alphas[alphaAt++];
-        if (row->parameters >= 2 && betaAt < betas.size())
-            beta = betas[betaAt++];
-        out.emplace_back(
-            [function = row->function, alpha, beta](double x) { return function(x, alpha, beta); });
-    }
-    return out;
-}
 
 // --- the layer ----------------------------------------------------------------------------
 
@@ -90,15 +25,15 @@ struct CellKind {
     Op op = Op::RNN;
     int64_t gates = 1;
     bool hasCellState = false;
-    std::vector<std::string> activations;
+    size_t activations = 1; ///< of one direction
 };
 
 CellKind kindOf(Op op) {
     if (op == Op::RNN)
-        return {op, 1, false, {"Tanh"}};
+        return {op, 1, false, 1};
     if (op == Op::GRU)
-        return {op, 3, false, {"Sigmoid", "Tanh"}};
-    return {op, 4, true, {"Sigmoid", "Tanh", "Tanh"}};
+        return {op, 3, false, 2};
+    return {op, 4, true, 3};
 }
 
 size_t directionsOf(const Node& node) {
@@ -112,7 +47,7 @@ struct Layer {
     bool batchFirst = false, inputForget = false, linearBeforeReset = false;
     bool quantizesState = false;
     double clip = 0;
-    std::vector<Activation> activations;
+    std::vector<RecurrentActivation> activations;
     const double *x = nullptr, *w = nullptr, *r = nullptr, *b = nullptr, *p = nullptr;
     const double *initialH = nullptr, *initialC = nullptr;
     std::vector<int64_t> lengths;
@@ -174,8 +109,8 @@ struct Walker {
     double activate(size_t which, double x) const { return unclipped(which, layer.clipped(x)); }
 
     double unclipped(size_t which, double x) const {
-        const size_t count = layer.kind.activations.size();
-        return layer.activations[static_cast<size_t>(direction) * count + which](x);
+        const size_t count = layer.kind.activations;
+        return valueOf(layer.activations[static_cast<size_t>(direction) * count + which], x);
     }
 
     const double* recurrentRow(int64_t gate) const {
@@ -299,7 +234,7 @@ Result<Layer> layerOf(const Node& node, ReferenceInputs inputs) {
         return badInput(node,
                         fmt::format("X {}, W {}, R {} and the other inputs do not go together",
                                     text(x.extents), text(w.extents), text(r.extents)));
-    auto functions = activationsOf(node, out.kind.activations, directionsOf(node));
+    auto functions = recurrentActivations(node);
     if (!functions)
         return badInput(node, "`activations` has an unknown name or the wrong number of them");
     out.activations = std::move(*functions);

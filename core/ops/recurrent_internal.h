@@ -4,6 +4,7 @@
 
 #include "core/ops/op_table.h"
 #include "core/ops/quantize.h"
+#include "core/ops/recurrent_activation.h"
 
 namespace fuselage {
 
@@ -14,6 +15,8 @@ Result<std::vector<ReferenceValue>> runRecurrent(const Node& node, ReferenceInpu
 
 Result<std::vector<ReferenceValue>> runDynamicQuantizeLstm(const Node& node, ReferenceInputs inputs,
                                                            ReferenceContext& context);
+
+double valueOf(const RecurrentActivation& function, double x);
 
 /// What a product of integers sees of the values.
 void requantize(const DynamicRange& range, std::vector<double>& values);
