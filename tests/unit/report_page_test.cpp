@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <regex>
 
 using namespace fuselage;
@@ -202,3 +204,44 @@ TEST(Escape, KeepsWellFormedTextAndReplacesTheRest) {
 }
 
 } // namespace
+
+namespace {
+
+/// Of WCAG: 0 black, 1 white.
+double luminance(const std::string& colour) {
+    const double weights[] = {0.2126, 0.7152, 0.0722};
+    double out = 0;
+    for (size_t i = 0; i < 3; ++i) {
+        const double c = std::stoi(colour.substr(1 + 2 * i, 2), nullptr, 16) / 255.0;
+        out += weights[i] * (c <= 0.03928 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4));
+    }
+    return out;
+}
+
+double contrastOf(const std::string& a, const std::string& b) {
+    const double first = luminance(a), second = luminance(b);
+    return (std::max(first, second) + 0.05) / (std::min(first, second) + 0.05);
+}
+
+} // namespace
+
+TEST(Theme, TextIsReadableOnItsGrounds) {
+    constexpr double readable = 4.5; // WCAG AA
+    for (const Theme* theme : {&lightTheme(), &darkTheme()}) {
+        std::vector<std::pair<std::string, std::string>> pairs{{"accent.text", "accent"}};
+        for (const auto& [token, colour] : theme->colors) {
+            const bool isText = token == "text" || token == "gain" || token == "loss" ||
+                                token == "accent" || token.ends_with(".dim") ||
+                                token.ends_with(".text") || token.starts_with("code.");
+            if (isText && token != "accent.text")
+                for (const char* ground : {"background", "surface"})
+                    pairs.emplace_back(token, ground);
+        }
+        for (const char* token : {"text", "text.dim", "gain", "loss"})
+            pairs.emplace_back(token, "block");
+        EXPECT_GT(pairs.size(), 50U);
+        for (const auto& [token, ground] : pairs)
+            EXPECT_GE(contrastOf(theme->color(token), theme->color(ground)), readable)
+                << theme->name << ": " << token << " on " << ground;
+    }
+}
