@@ -17,7 +17,6 @@ namespace {
 #include "core/cpu/vector_lanes.h"
 #include "core/cpu/vector_math.h"
 #include "core/cpu/vector_scalar.h"
-#include "core/cpu/vector_moves.h"
 
 // --- elementwise loops ---------------------------------------------------------------------
 
@@ -28,6 +27,24 @@ void unaryLoop(void* out, const void* a, const void*, const void*, size_t n) {
 #pragma GCC ivdep
     for (size_t i = 0; i < n; ++i)
         o[i] = F::of(x[i]);
+}
+
+/// sin or cos; where one argument is too far from zero, all of them one by one.
+template <uint64_t firstQuarter, float (*exact)(float)>
+void circleLoop(void* out, const void* a, const void*, const void*, size_t n) {
+    auto* o = static_cast<float*>(out);
+    const auto* x = static_cast<const float*>(a);
+    int far = 0;
+    for (size_t i = 0; i < n; ++i)
+        far |= abs32(x[i]) > mostTurned ? 1 : 0;
+    if (far != 0) {
+        for (size_t i = 0; i < n; ++i)
+            o[i] = exact(x[i]);
+        return;
+    }
+#pragma GCC ivdep
+    for (size_t i = 0; i < n; ++i)
+        o[i] = sineAfter<firstQuarter>(x[i]);
 }
 
 template <typename Out, typename A, typename F>
@@ -85,6 +102,7 @@ template <typename T> void splatLoop(void* out, const void* a, const void*, cons
 
 // Each of these builds on those above it.
 // clang-format off
+#include "core/cpu/vector_moves.h"
 #include "core/cpu/vector_divide.h"
 #include "core/cpu/vector_pool.h"
 #include "core/cpu/vector_reduce.h"
@@ -291,6 +309,8 @@ void fill(VectorTable& table) {
     table.op[at(TapeOp::Div)][static_cast<size_t>(Lane::F32)][1] = divideByOne;
 #endif
     fillFloat<float>(table, Lane::F32);
+    table.op[at(TapeOp::Sin)][static_cast<size_t>(Lane::F32)][0] = circleLoop<0, sinf>;
+    table.op[at(TapeOp::Cos)][static_cast<size_t>(Lane::F32)][0] = circleLoop<1, cosf>;
     fillFloat<double>(table, Lane::F64);
     fillSelect<float>(table, Lane::F32);
     fillSelect<double>(table, Lane::F64);

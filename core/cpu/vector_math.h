@@ -121,3 +121,46 @@ inline float tanh32(float x) {
     float result = t > 0.625F ? large : small;
     return x != x ? x : result;
 }
+
+/// Arguments up to here are a whole number of quarter turns, below 2^20, and a rest.
+constexpr float mostTurned = 1e6F;
+
+/// sin(x + first quarter turns), |x| <= mostTurned: the rest |r| <= pi/4 in double precision, of
+/// products that are exact, and a polynomial for odd and for even quarters. NaN gives NaN.
+template <uint64_t first> inline float sineAfter(float value) {
+    constexpr double round = 6755399441055744.0; // 1.5 * 2^52: rounds to integer
+    const double x = value;
+    const double shifted = x * 0.6366197723675814 + round;
+    const double n = shifted - round;
+    const uint64_t quarter = __builtin_bit_cast(uint64_t, shifted) + first;
+    double r = x - n * 0x1.921fb544p+0; // pi/2 in three parts of 33 bits
+    r = r - n * 0x1.0b4611a6p-34;
+    r = r - n * 0x1.3198a2e037073p-69;
+    const double s = r * r;
+    double p = 2.718311445612867e-06;
+    p = p * s - 1.9839334825820596e-04;
+    p = p * s + 8.333329385833232e-03;
+    p = p * s - 1.6666666641625733e-01;
+    double q = 2.4390448991830696e-05;
+    q = q * s - 1.3886763773108615e-03;
+    q = q * s + 4.166662332352655e-02;
+    q = q * s - 4.9999999725098837e-01;
+    const double result = (quarter & 1) != 0 ? 1.0 + s * q : r + r * (s * p);
+    return static_cast<float>((quarter & 2) != 0 ? -result : result);
+}
+
+/// atan: x is turned back by a quarter of pi or half of pi, so that |y| <= tan(pi/8) is left.
+inline float atan32(float x) {
+    const float t = abs32(x);
+    const bool isLarge = t > 2.41421356F, isMiddle = t > 0.414213562F;
+    const float above = isLarge ? -1.0F : isMiddle ? t - 1.0F : t;
+    const float below = isLarge ? t : isMiddle ? t + 1.0F : 1.0F;
+    const float turned = isLarge ? 1.57079637F : isMiddle ? 0.785398185F : 0.0F;
+    const float y = above / below, z = y * y;
+    float p = -6.083441217e-02F;
+    p = p * z + 1.059599631e-01F;
+    p = p * z - 1.424384795e-01F;
+    p = p * z + 1.999848939e-01F;
+    p = p * z - 3.333331550e-01F;
+    return copySign32(turned + (p * z * y + y), x);
+}
