@@ -235,6 +235,7 @@ Tensor Tensor::clone() const {
         *out.m_strings = *m_strings;
     else
         std::memcpy(out.bytes(), bytes(), byteCount());
+    out.m_isAssumed = m_isAssumed;
     return out;
 }
 

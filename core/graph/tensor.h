@@ -90,10 +90,17 @@ public:
     /// A copy with its own storage.
     Tensor clone() const;
 
+    /// Elements that hold for the data of one run (core/passes/specialise.h): as a constant they
+    /// say shapes, while what else is computed from them is computed in every run.
+    bool isAssumed() const { return m_isAssumed; }
+
+    void setAssumed() { m_isAssumed = true; }
+
 private:
     DType m_dtype = DType::Undefined;
     Extents m_extents;
     int64_t m_count = 0;
+    bool m_isAssumed = false;
     std::shared_ptr<Storage> m_storage;
     std::shared_ptr<std::vector<std::string>> m_strings;
 };

@@ -102,6 +102,7 @@ private:
         return slot && bypass(node.outputs[0], node.inputs[*slot]);
     }
     bool sizeIsAcceptable(const Node& node, int64_t inputBytes) const;
+    bool isSmall(const Node& node) const;
 
     TensorPtr constantOf(ValueId id) const {
         if (!id.valid())
@@ -126,7 +127,7 @@ private:
 };
 
 /// Contents that are all numbers, as a tensor; else null.
-TensorPtr tensorOfContents(const Value& value) {
+std::shared_ptr<Tensor> tensorOfContents(const Value& value) {
     auto extents = value.type.extents();
     const bool integral = isInteger(value.type.dtype) || value.type.dtype == DType::Bool;
     if (!value.symbolicContents || !extents || !integral ||
@@ -237,6 +238,14 @@ bool Folder::foldByMoving(NodeId id, ReferenceInputs operands) {
     return true;
 }
 
+/// All results together may be a shape, or what a shape is computed from.
+bool Folder::isSmall(const Node& node) const {
+    return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
+        return !output.valid() || m_graph.value(output).type.elementCount().value_or(
+                                      maxSmallElements + 1) <= maxSmallElements;
+    });
+}
+
 bool Folder::foldByValue(NodeId id) {
     const Node& node = m_graph.node(id);
     if (hasTrait(node.op, Nondeterministic | ControlFlow) || node.explicitInputs == 0 ||
@@ -244,13 +253,15 @@ bool Folder::foldByValue(NodeId id) {
         keepsQuantization(node.op))
         return false;
     int64_t inputBytes = 0;
+    bool isAssumed = false;
     for (ValueId input : node.inputs) {
         TensorPtr tensor = constantOf(input);
         if (input.valid() && !tensor && !isReadForItsType(node, input))
             return false;
+        isAssumed = isAssumed || (tensor && tensor->isAssumed());
         inputBytes += tensor ? static_cast<int64_t>(tensor->byteCount()) : 0;
     }
-    if (!sizeIsAcceptable(node, inputBytes))
+    if (!sizeIsAcceptable(node, inputBytes) || (isAssumed && !isSmall(node)))
         return false;
     std::vector<ReferenceValue> values(node.inputs.size());
     std::vector<const ReferenceValue*> operands(node.inputs.size(), nullptr);
@@ -267,7 +278,7 @@ bool Folder::foldByValue(NodeId id) {
             fill(i, true);
     if (node.inputs[0].valid()) {
         fill(0, false);
-        if (foldByMoving(id, operands))
+        if (!isAssumed && foldByMoving(id, operands))
             return true;
         fill(0, true);
     }
@@ -280,8 +291,12 @@ bool Folder::foldByValue(NodeId id) {
             return false;
     const std::vector<ValueId> outputs = node.outputs;
     for (size_t i = 0; i < outputs.size(); ++i)
-        if (outputs[i].valid())
-            m_graph.makeConstant(outputs[i], std::make_shared<Tensor>((*results)[i].toTensor()));
+        if (outputs[i].valid()) {
+            auto result = std::make_shared<Tensor>((*results)[i].toTensor());
+            if (isAssumed)
+                result->setAssumed();
+            m_graph.makeConstant(outputs[i], std::move(result));
+        }
     return true;
 }
 
@@ -293,9 +308,12 @@ bool Folder::foldByContents(NodeId id) {
     for (ValueId output : node.outputs) {
         if (!output.valid())
             continue;
-        TensorPtr tensor = tensorOfContents(m_graph.value(output));
+        auto tensor = tensorOfContents(m_graph.value(output));
         if (!tensor)
             return false; // an output cannot go alone: Split must keep all of its own
+        for (ValueId input : node.inputs)
+            if (const TensorPtr operand = constantOf(input); operand && operand->isAssumed())
+                tensor->setAssumed();
         known.emplace_back(output, std::move(tensor));
     }
     for (auto& [output, tensor] : known)
@@ -372,8 +390,11 @@ bool Folder::inlineConstantBody(NodeId id) {
         return false;
     size_t rows = 0, rooms = 0;
     for (ValueId input : node.inputs) {
-        if (constantOf(input))
+        if (const TensorPtr operand = constantOf(input)) {
+            if (operand->isAssumed() && !isSmall(node))
+                return false; // it would not fold
             continue;
+        }
         const NodeId from = m_graph.producer(input);
         const Op op = from.valid() ? m_graph.node(from).op : Op::Fused;
         const bool isRow = op == Op::GatherElements || isOneRow(m_graph.value(input).type);

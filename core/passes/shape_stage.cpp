@@ -93,8 +93,10 @@ Result<void> settleRest(Graph& rest, const std::vector<std::string>& givers,
         const auto found = made.find(giver);
         if (!input.valid() || found == made.end())
             continue;
-        const ValueId constant = rest.addConstant(
-            rest.freshName(giver + "_seen"), std::make_shared<const Tensor>(found->second.clone()));
+        Tensor seen = found->second.clone();
+        seen.setAssumed();
+        const ValueId constant = rest.addConstant(rest.freshName(giver + "_seen"),
+                                                  std::make_shared<const Tensor>(std::move(seen)));
         const std::vector<Use> uses = rest.value(input).uses;
         for (const Use& use : uses)
             if (givesShape(rest.node(use.node), use.slot))

@@ -90,8 +90,11 @@ private:
         auto seen = m_seen.contents.find(value.name);
         if (seen == m_seen.contents.end() || seen->second->dtype() != value.type.dtype)
             return {};
+        Tensor assumed = seen->second->clone();
+        assumed.setAssumed();
         m_constants.emplace_back(
-            id, m_graph.addConstant(m_graph.freshName(value.name + "_seen"), seen->second));
+            id, m_graph.addConstant(m_graph.freshName(value.name + "_seen"),
+                                    std::make_shared<const Tensor>(std::move(assumed))));
         return m_constants.back().second;
     }
 

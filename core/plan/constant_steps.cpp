@@ -30,9 +30,13 @@ bool arePrepared(const PlanOptions& options) {
     return !options.backend || options.backend->preparesConstants();
 }
 
+bool isConstantInAllRuns(const Graph& graph, ValueId value) {
+    return graph.isConstant(value) && !graph.value(value).constant->isAssumed();
+}
+
 bool isFixedWithin(const Graph& graph, ValueId value, int& looks) {
     if (graph.isConstant(value))
-        return true;
+        return isConstantInAllRuns(graph, value);
     const NodeId maker = graph.producer(value);
     return maker.valid() && looks-- > 0 && makesTheSame(graph.node(maker), [&](ValueId input) {
                return isFixedWithin(graph, input, looks);
@@ -43,7 +47,8 @@ bool isFixedWithin(const Graph& graph, ValueId value, int& looks) {
 bool isFound(const Plan& plan, uint32_t value) {
     const PlanValue& asked = plan.values[value];
     const PlanValue& root = plan.values[rootOf(plan, value)];
-    return root.isFixed && asked.dtype == root.dtype &&
+    const bool isAssumed = root.constant && root.constant->isAssumed();
+    return root.isFixed && !isAssumed && asked.dtype == root.dtype &&
            (asked.residence != Residence::Alias ||
             (!root.constant && elementCount(asked.extents) <= elementCount(root.extents)));
 }
@@ -58,7 +63,7 @@ bool isFixedNearby(const Graph& graph, ValueId value) {
 std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(ValueId)>& isGiven) {
     std::vector<bool> out(graph.valueBound(), false);
     for (ValueId id : graph.values())
-        out[id.index()] = graph.isConstant(id) || isGiven(id);
+        out[id.index()] = isConstantInAllRuns(graph, id) || isGiven(id);
     for (NodeId id : topologicalOrder(graph)) {
         const Node& node = graph.node(id);
         const bool isFixed =

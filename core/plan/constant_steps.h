@@ -11,7 +11,7 @@
 
 namespace fuselage::planner {
 
-/// By ValueId: constants, values that `isGiven` calls so, and what nodes make of nothing else.
+/// By ValueId: constants that hold for all runs, values that `isGiven` calls so, and what nodes make of nothing else.
 /// Nodes with bodies, and those without operands, make none.
 std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(ValueId)>& isGiven);
 

@@ -120,6 +120,31 @@ TEST(Specialise, WhereDataDecideTheExtentsAreTaken) {
     EXPECT_EQ(errorOf(executable->outputs(other, progress)), "run.assumed");
 }
 
+/// A table cut at a length that only a run knows, times weights: constants in this run alone.
+TEST(Specialise, WhatFollowsFromAssumedElementsIsComputedInEveryRun) {
+    GraphMaker m;
+    const ValueId table = m.floats("table", {40, 3}, std::vector<float>(120, 0.1F));
+    const ValueId rows = m.node(
+        Op::Slice,
+        {table, m.ints("from", {0}), m.input("n", {1}, DType::Int64), m.ints("axes", {0})}, "rows");
+    m.output(m.node(Op::MatMul, {rows, m.floats("w", {3, 4}, std::vector<float>(12, 0.7F))}, "y"));
+    Graph graph = prepared(m.graph);
+    (void)specialiseFor(graph, {lengthOf(30)});
+    EXPECT_EQ(graph.value(graph.outputs()[0]).type.text(), "float[30,4]");
+    EXPECT_EQ(graph.nodeCount(), 2U) << "folded in double precision";
+    auto profile = deviceProfile("cpu");
+    static const auto backend = makeCpuBackend({.threads = 1});
+    PlanOptions options;
+    options.profile = &*profile;
+    options.backend = backend.get();
+    Progress progress;
+    auto plan = makePlan(std::make_shared<const Graph>(std::move(graph)), options, progress);
+    ASSERT_TRUE(plan) << plan.error().text();
+    EXPECT_FALSE((*plan)->steps.empty());
+    for (const Step& step : (*plan)->steps)
+        EXPECT_FALSE((*plan)->isOnce(step));
+}
+
 TEST(Specialise, ContentsThatNobodySawStayOpen) {
     Graph graph = prepared(firstRows());
     Progress progress;
