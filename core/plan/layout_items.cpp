@@ -126,9 +126,12 @@ void LayoutItems::addView(const PlannedNode& planned) {
             const PlanValue& result = m_plan.values[item.outputs[i]];
             const auto view =
                 viewOf(*m_plan.graph, node, slots[i], {0, operand.extents, order}, m_kinds);
-            all = view && (result.residence == Residence::Arena ||
-                           (result.residence == Residence::Output && view->offset == 0 &&
-                            endsInOutput(item, view->strides)));
+            all = view &&
+                  (hasTrait(node.op, Trait::View) ||
+                   !isRegrouped(*m_plan.graph, node.outputs[slots[i]], *view)) &&
+                  (result.residence == Residence::Arena ||
+                   (result.residence == Residence::Output && view->offset == 0 &&
+                    endsInOutput(item, view->strides)));
             if (all)
                 follow.push_back(
                     labelOf(item.outputs[i], view->strides, result.residence == Residence::Arena));

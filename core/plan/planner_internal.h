@@ -68,6 +68,11 @@ void orderFixedFirst(const Graph& graph, std::vector<PlannedNode>& nodes,
 LowerRequest requestFor(const Graph& graph, const std::vector<NodeId>& nodes,
                         const std::vector<ValueId>& outputs);
 
+/// Whether a node that only regroups elements (Reshape) reads this view of a value, sees its
+/// elements neither in place nor by a copy that has a kernel, and would if it were dense: then
+/// what makes the view is better a copy.
+bool isRegrouped(const Graph& graph, ValueId value, const ViewOf& view);
+
 /// The node reads the request's operands and has its body; its outputs stay.
 void becomeFused(Graph& graph, NodeId id, const LowerRequest& request);
 

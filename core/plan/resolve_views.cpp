@@ -97,7 +97,37 @@ bool writtenInPlace(Plan& plan, const Node& node, const std::vector<uint32_t>& i
     return true;
 }
 
+bool copiesByKernel(const Graph& graph, NodeId id) {
+    const LowerResult lowered = lower(requestFor(graph, {id}, graph.node(id).outputs));
+    const auto* program = std::get_if<KernelProgram>(&lowered);
+    return program && !std::holds_alternative<Library>(program->code);
+}
+
+bool isRegroupedFrom(const Graph& graph, ValueId value, const ViewOf& view, const ViewOf& dense) {
+    for (const Use& use : graph.value(value).uses) {
+        const Node& reader = graph.node(use.node);
+        if (use.slot != 0 || !hasTrait(reader.op, Trait::View) || reader.outputs.size() != 1)
+            continue;
+        const auto asDense = viewOf(graph, reader, 0, dense, ViewKinds::Strided);
+        if (!asDense)
+            continue;
+        const auto asView = viewOf(graph, reader, 0, view, ViewKinds::Strided);
+        const ValueId result = reader.outputs[0];
+        const bool isSeen = asView && (!graph.isGraphOutput(result) ||
+                                       asView->strides == rowMajorStrides(asView->extents));
+        if ((!isSeen && !copiesByKernel(graph, use.node)) ||
+            (asView && isRegroupedFrom(graph, result, *asView, *asDense)))
+            return true;
+    }
+    return false;
+}
+
 } // namespace
+
+bool isRegrouped(const Graph& graph, ValueId value, const ViewOf& view) {
+    const Extents dense = rowMajorStrides(view.extents);
+    return view.strides != dense && isRegroupedFrom(graph, value, view, {0, view.extents, dense});
+}
 
 Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds kinds) {
     const Graph& graph = *plan.graph;
@@ -120,7 +150,9 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
                 continue;
             uint32_t result = index[node.outputs[slot].index()];
             auto view = all ? viewOf(graph, node, slot, base, kinds) : std::nullopt;
-            all = all && view && plan.values[result].residence == Residence::Arena;
+            all =
+                all && view && plan.values[result].residence == Residence::Arena &&
+                (hasTrait(node.op, Trait::View) || !isRegrouped(graph, node.outputs[slot], *view));
             if (all)
                 views.emplace_back(result, *view);
         }

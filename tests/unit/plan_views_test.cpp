@@ -3,10 +3,13 @@
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/plan/views.h"
+#include "plan_support.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
 
 using namespace fuselage;
@@ -90,6 +93,26 @@ std::optional<ViewOf> lastView(const std::string& text, const ViewOf& operand) {
 }
 
 } // namespace
+
+/// A part of a tensor in other extents, which a graph gives: whoever copies it has a kernel.
+TEST(Views, PartsThatAreRegroupedAreCopiedByKernels) {
+    std::mt19937 random(3);
+    for (int round = 0; round < 200; ++round) {
+        const int64_t a = 1 + random() % 4, b = 2 + random() % 6, c = 2 + random() % 6;
+        const bool isInner = random() % 2 == 0;
+        const int64_t rows = isInner ? b : b - 1, cols = isInner ? c - 1 : c;
+        const std::string reader = std::array{"", "Relu", "Softmax"}[random() % 3];
+        const std::string out = fmt::format("{},{},{}", a, cols, rows);
+        const std::string text = fmt::format(
+            "(float[{},{},{}] x) => (float[{}] y) <int64[1] s = {{1}}, int64[1] e = {{100}}, "
+            "int64[1] d = {{{}}}, int64[3] n = {{{}}}> {{ t = Slice(x, s, e, d) {} }}",
+            a, b, c, out, isInner ? 2 : 1, out,
+            reader.empty() ? "y = Reshape(t, n)" : "r = Reshape(t, n) y = " + reader + "(r)");
+        const auto plan = test::planFor(test::preparedGraph(text), "cpu", {});
+        for (const Step& step : plan->steps)
+            EXPECT_FALSE(std::holds_alternative<Library>(step.program.code)) << text;
+    }
+}
 
 TEST(ViewOf, GatherOfOneKnownIndex) {
     const ViewOf operand{5, {3, 4, 8}, {32, 8, 1}};
