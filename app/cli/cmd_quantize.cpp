@@ -220,12 +220,19 @@ int lint(Options& options) {
     if (!fused)
         return reportError(fused.error());
     const auto findings = quantize::lintPairs(opened->model.graph, fused->graph);
-    for (const quantize::PairFinding& finding : findings)
-        printOut(fmt::format("{}: {} [{}]\n  fix: {}\n", finding.node, finding.message,
-                             nameOf(finding.lint), finding.fix));
-    printOut(
-        fmt::format("{} {}\n", findings.size(), findings.size() == 1 ? "finding" : "findings"));
-    return findings.empty() ? ExitOk : ExitGate;
+    size_t advice = 0;
+    for (const quantize::PairFinding& finding : findings) {
+        printOut(fmt::format("{}: {} [{}]\n  {}: {}\n", finding.node, finding.message,
+                             nameOf(finding.lint), isAdvice(finding.lint) ? "advice" : "fix",
+                             finding.fix));
+        advice += isAdvice(finding.lint) ? 1 : 0;
+    }
+    const size_t amiss = findings.size() - advice;
+    printOut(fmt::format(
+        "{} {}{}\n", amiss, amiss == 1 ? "finding" : "findings",
+        advice > 0 ? fmt::format(", {} {} of advice", advice, advice == 1 ? "piece" : "pieces")
+                   : ""));
+    return amiss == 0 ? ExitOk : ExitGate;
 }
 
 int run(Options& options) {
@@ -307,8 +314,8 @@ Action addQuantize(CLI::App& app) {
                    "them, so strongly (0.5 is usual): for transformers")
         ->check(number(0, 1));
     app.add_flag("--lint", options->lint,
-                 "say what is amiss with the pairs that the model has, and write nothing; exit 1 "
-                 "where something is");
+                 "say what is amiss with the pairs that the model has, and what could be better, "
+                 "and write nothing; exit 1 where something is amiss");
     app.add_flag(
         "--again", to.again,
         "take the pairs that the model has out first: of a quantised file a new placement");

@@ -357,6 +357,10 @@ const char* nameOf(PairLint lint) {
     return names[static_cast<size_t>(lint)];
 }
 
+bool isAdvice(PairLint lint) {
+    return lint == PairLint::Movable;
+}
+
 std::vector<PairFinding> lintPairs(const Graph& model, const Graph& fused) {
     return Lints(model, fused).run();
 }

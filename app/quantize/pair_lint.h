@@ -32,6 +32,9 @@ enum class PairLint : uint8_t {
 /// "pair-unused": stable, for scripts.
 const char* nameOf(PairLint lint);
 
+/// What is as right as what it advises, which a rule of the library does when it fuses.
+bool isAdvice(PairLint lint);
+
 struct PairFinding {
     PairLint lint;
     std::string node;    ///< of the model, where it is seen

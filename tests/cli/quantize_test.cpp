@@ -48,6 +48,16 @@ TEST_F(CliQuantize, LintOfPairsThatAreAsTheyShouldBe) {
     EXPECT_EQ(files(), before);
 }
 
+TEST_F(CliQuantize, AdviceIsNothingAmiss) {
+    writeProduct("c = Relu(x) p = Transpose(c) q = QuantizeLinear(p, s, z) "
+                 "f = DequantizeLinear(q, s, z) t2 = Transpose(f) "
+                 "v = DequantizeLinear<axis=1>(w8, t) m = MatMul(t2, v)");
+    const ProcessResult ran = run({"quantize", "m.onnx", "--lint", "-q"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output << ran.errors;
+    expectHas(ran.output, "[pair-movable]\n  advice: ");
+    EXPECT_TRUE(ran.output.ends_with("0 findings, 1 piece of advice\n")) << ran.output;
+}
+
 TEST_F(CliQuantize, LintNamesTheNodeTheFindingAndWhatToDo) {
     writeProduct("q = QuantizeLinear(x, s, three) f = DequantizeLinear(q, s, three) "
                  "v = DequantizeLinear<axis=1>(w8, t) m = MatMul(f, v)");
