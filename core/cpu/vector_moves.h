@@ -38,7 +38,7 @@ template <int64_t few, typename Move>
             move(Steps{few, 1}, Steps{rowStride, colStride}, rows);
         return true;
     }
-    if (rows != few || rowStride != 1)
+    if (rows != few || rowStride != 1 || colStride == 0)
         return false;
     if (colStride == few)
         move(Steps{1, static_cast<int64_t>(cols)}, Steps{few, 1}, cols);
