@@ -4,6 +4,7 @@
 #include "core/cpu/contraction_engine.h"
 #include "core/cpu/contraction_staging.h"
 #include "core/cpu/empty_window.h"
+#include "core/cpu/few_columns.h"
 #include "core/cpu/layout.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/stored_weights.h"
@@ -231,6 +232,8 @@ bool ContractionKernel::tryMatched(const PrepareContext& context, bool straight)
         return false;
     }
     const auto& epilogue = std::get<MatchedEpilogue>(matched);
+    if (wastesLanes(m_program, epilogue))
+        return false;
     if (epilogue.numeric > context.allowed) {
         addFallback({"numeric-class", "post-ops compute in another order", {}, {}});
         return false;
