@@ -12,11 +12,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace fuselage::cpu {
 
 namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
 
 /// Where a value of the node stands among the body's inputs.
 std::optional<size_t> positionOf(const Graph& body, ValueId value) {
@@ -48,6 +55,17 @@ std::vector<Type> typesOf(const std::vector<Tensor>& tensors) {
     for (const Tensor& tensor : tensors)
         out.push_back(tensor.type());
     return out;
+}
+
+/// Plans of one body that are kept for other shapes: few where its weights are large.
+size_t mostKept(const Graph& body, const std::vector<TensorPtr>& captured) {
+    constexpr size_t most = 128, bytes = size_t{64} << 20;
+    size_t weights = 1;
+    for (ValueId id : body.values())
+        weights += body.isConstant(id) ? body.value(id).constant->byteCount() : 0;
+    for (const TensorPtr& constant : captured)
+        weights += constant ? constant->byteCount() : 0;
+    return std::clamp<size_t>(bytes / weights, 1, most);
 }
 
 /// Tensors of elements of a fixed size.
@@ -136,7 +154,7 @@ BodyStep::BodyStep(std::shared_ptr<const Plan> plan, const Step& step, const Cpu
     for (ValueId input : m_node.inputs)
         m_inputs.push_back(input.valid() ? positionOf(outer, input) : std::nullopt);
     for (const SubgraphRef& ref : subgraphsOf(m_node)) {
-        Body body{ref, nullptr, {}, {}, {}, {}, {}};
+        Body body{ref, nullptr, {}, {}, 1, {}, {}, {}};
         for (const BodyPlan& planned : step.bodies)
             if (planned.attribute == ref.attribute)
                 body.plan = planned.plan;
@@ -148,6 +166,7 @@ BodyStep::BodyStep(std::shared_ptr<const Plan> plan, const Step& step, const Cpu
             body.captured.push_back(constant ? std::nullopt : position);
             body.constants.push_back(std::move(constant));
         }
+        body.mostKept = mostKept(*ref.graph, body.constants);
         m_bodies.push_back(std::move(body));
     }
 }
@@ -193,35 +212,66 @@ std::unique_ptr<Executable> BodyStep::executableOf(const std::shared_ptr<const P
     return executable ? std::move(*executable) : nullptr;
 }
 
+/// The last of `kept` becomes the one for these shapes.
+void BodyStep::ask(Body& body, const std::vector<Tensor>& inputs, const Shapes& shapes) const {
+    auto& kept = body.kept;
+    const auto found = std::find_if(kept.rbegin(), kept.rend(),
+                                    [&](const auto& each) { return each->shapes == shapes; });
+    if (found != kept.rend()) {
+        std::rotate(found.base() - 1, found.base(), kept.end());
+        return;
+    }
+    // What goes round more shapes than there is room for would never find the oldest again: plans
+    // stay, and what finds no room gets none.
+    if (kept.size() > body.mostKept) {
+        const auto unplanned = std::find_if(
+            kept.begin(), kept.end(), [](const auto& each) { return each->executable == nullptr; });
+        kept.erase(unplanned == kept.end() ? kept.end() - 1 : unplanned);
+    }
+    const auto planned = static_cast<size_t>(std::count_if(
+        kept.begin(), kept.end(), [](const auto& each) { return each->executable != nullptr; }));
+    kept.push_back(std::make_unique<Prepared>(
+        Prepared{shapes, std::make_shared<const Graph>(standalone(body, typesOf(inputs))), nullptr,
+                 planned >= body.mostKept}));
+}
+
 /// Makes the body ready for what it is given: by the plan inside the step's where that is for such
 /// shapes, else by one made now. A plan pays when it is used again: a branch is taken
-/// once in a run and in the next run again, an iteration is followed by others where its shapes
-/// come a second time.
+/// once in a run and in the next run again; of iterations nobody knows, so that a plan is made once
+/// doing without it has taken a good part of what the last one took to make.
 void BodyStep::prepare(Body& body, const std::vector<Tensor>& inputs, Progress& progress) {
-    auto shapes = shapesOf(inputs, body.given);
-    const bool known = body.prepared && body.prepared->shapes == shapes;
-    if (known && (body.prepared->executable || m_node.op == Op::If))
+    constexpr size_t mostSeen = 1024;
+    const Shapes shapes = shapesOf(inputs, body.given);
+    ask(body, inputs, shapes);
+    Prepared& prepared = *body.kept.back();
+    if (prepared.isTried)
         return;
-    const bool again = shapes == body.seen;
-    if (!known)
-        body.prepared = Prepared{
-            shapes, std::make_shared<const Graph>(standalone(body, typesOf(inputs))), nullptr};
-    if (body.plan && shapes == shapesOf(*body.plan))
-        body.prepared->executable = executableOf(body.plan, progress);
-    else if (again || m_node.op == Op::If)
-        body.prepared->executable = executableOf(*body.prepared->graph, progress);
-    if (!again)
-        body.seen = std::move(shapes);
+    const bool isPlanned = body.plan && shapes == shapesOf(*body.plan);
+    if (!isPlanned && m_node.op != Op::If) {
+        const auto seen = body.seen.find(shapes);
+        if (seen == body.seen.end() && body.seen.size() == mostSeen)
+            body.seen.clear();
+        if (seen == body.seen.end())
+            body.seen[shapes] = 0;
+        if (seen == body.seen.end() || seen->second < m_planSeconds / 4)
+            return;
+    }
+    prepared.isTried = true;
+    const Clock::time_point begin = Clock::now();
+    prepared.executable =
+        isPlanned ? executableOf(body.plan, progress) : executableOf(*prepared.graph, progress);
+    if (!isPlanned)
+        m_planSeconds = secondsSince(begin);
 }
 
 std::optional<Result<std::vector<Tensor>>>
 BodyStep::runPlanned(Body& body, const std::vector<Tensor>& inputs, Progress& progress) {
     prepare(body, inputs, progress);
-    if (!body.prepared->executable)
+    if (!body.prepared().executable)
         return std::nullopt;
     std::vector<Tensor> given = inputs;
     given.insert(given.end(), body.given.begin(), body.given.end());
-    return body.prepared->executable->outputs(given, progress);
+    return body.prepared().executable->outputs(given, progress);
 }
 
 Result<std::vector<Tensor>> BodyStep::runBody(std::vector<Tensor> inputs, ThreadPool& threads,
@@ -243,7 +293,10 @@ Result<std::vector<Tensor>> BodyStep::runBody(std::vector<Tensor> inputs, Thread
     for (const std::vector<Tensor>* tensors : {&inputs, &body->given})
         for (const Tensor& tensor : *tensors)
             wide.push_back(ReferenceValue::from(tensor));
-    auto results = interpret(*body->prepared->graph, std::move(wide), threads, progress);
+    const Clock::time_point begin = Clock::now();
+    auto results = interpret(*body->prepared().graph, std::move(wide), threads, progress);
+    if (const auto seen = body->seen.find(body->prepared().shapes); seen != body->seen.end())
+        seen->second += secondsSince(begin);
     if (!results)
         return failure(results.error());
     std::vector<Tensor> out;

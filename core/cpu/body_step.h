@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan as steps of the cpu backend: what Loop and Scan do is core/ops/iterate.h over
 // tensors; bodies run by plans of their own, with kernels. A plan is made for the shapes that a
-// body is given and stays while they stay; like every step whose shapes depend on data it is made
-// anew for others.
+// body is given once running without one has taken a good part of as long, and kept: a cache of
+// keys that grows by a token in each iteration has the same shapes in the next run.
 #pragma once
 
 #include "core/cpu/value_store.h"
 #include "core/graph/captures.h"
 #include "core/plan/backend.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,11 +36,14 @@ public:
 private:
     class Context;
 
+    using Shapes = std::vector<std::pair<DType, Extents>>;
+
     /// A body for the shapes of what it is given.
     struct Prepared {
-        std::vector<std::pair<DType, Extents>> shapes;
+        Shapes shapes;
         std::shared_ptr<const Graph> graph; ///< explicit inputs, then what is captured and varies
         std::unique_ptr<Executable> executable; ///< null: it has no plan
+        bool isTried = false;                   ///< to make one
     };
 
     struct Body {
@@ -47,9 +51,12 @@ private:
         std::shared_ptr<const Plan> plan;            ///< of the step; may be null
         std::vector<std::optional<size_t>> captured; ///< inputs of the step; none: constant
         std::vector<TensorPtr> constants;            ///< parallel to `captured`
-        std::optional<Prepared> prepared;
-        std::vector<std::pair<DType, Extents>> seen; ///< of the last run that had no plan
-        std::vector<Tensor> given;                   ///< of this run: what is captured and varies
+        size_t mostKept = 1;                         ///< plans pack weights of their own
+        std::vector<std::unique_ptr<Prepared>> kept; ///< the last one is asked for now
+        std::map<Shapes, double> seen; ///< without a plan: seconds that they ran so far
+        std::vector<Tensor> given;     ///< of this run: what is captured and varies
+
+        const Prepared& prepared() const { return *kept.back(); }
     };
 
     Body* bodyOf(const std::string& attribute);
@@ -57,6 +64,7 @@ private:
     std::unique_ptr<Executable> executableOf(const Graph& graph, Progress& progress) const;
     std::unique_ptr<Executable> executableOf(const std::shared_ptr<const Plan>& plan,
                                              Progress& progress) const;
+    void ask(Body& body, const std::vector<Tensor>& inputs, const Shapes& shapes) const;
     void prepare(Body& body, const std::vector<Tensor>& inputs, Progress& progress);
     std::optional<Result<std::vector<Tensor>>>
     runPlanned(Body& body, const std::vector<Tensor>& inputs, Progress& progress);
@@ -81,6 +89,7 @@ private:
     CpuOptions m_options;
     std::unique_ptr<Backend> m_backend;
     std::vector<Body> m_bodies;
+    double m_planSeconds = 0;  ///< that the last plan took to make
     bool m_isOfTensors = true; ///< what goes around, as far as was seen
     std::string m_tactic;
     size_t m_plannedRuns = 0, m_otherRuns = 0; ///< of bodies, in this run

@@ -128,6 +128,11 @@ BodyPlan planOf(const Plan& plan, const Step& step, const Node& node, const Subg
             out.whyNot = "shapes of what it is given show in a run";
             return out;
         }
+    for (ValueId output : graph.outputs())
+        if (graph.value(output).type.kind != TypeKind::Tensor) {
+            out.whyNot = "it gives a sequence or an optional";
+            return out;
+        }
     auto made = makePlan(std::make_shared<const Graph>(std::move(graph)), options, progress);
     if (made)
         out.plan = std::move(*made);

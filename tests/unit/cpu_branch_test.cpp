@@ -4,6 +4,9 @@
 // them counts.
 #include "app/pipeline/compiled.h"
 #include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+#include "core/plan/backend.h"
+#include "core/plan/make_plan.h"
 #include "tests/unit/passes_support.h"
 
 #include <fmt/format.h>
@@ -139,6 +142,34 @@ TEST(BodyStep, IterationsRunByThePlanThatTheStepHas) {
     }
 }
 
+TEST(BodyStep, BranchesMayGiveOptionalsAndSequences) {
+    auto given = compiledFrom(R"(
+g (float[4] x, bool c) => (bool h) {
+   o = If (c) <
+      then_branch = t () => (optional(float[4]) a) { a = Optional (x) },
+      else_branch = e () => (optional(float[4]) b) { b = Optional <type = "float[4]"> () }>
+   h = OptionalHasElement (o)
+})");
+    const Tensor x = Tensor::ofFloats({4}, {1, 2, 3, 4});
+    for (bool has : {true, false}) {
+        auto out = given.run({x, truth(has)});
+        ASSERT_TRUE(out) << out.error().text();
+        EXPECT_EQ((*out)[0].intAt(0) != 0, has);
+    }
+    auto sequences = compiledFrom(R"(
+g (float[4] x, bool c) => (int64 n) {
+   s = If (c) <
+      then_branch = t () => (seq(float[4]) a) { a = SequenceConstruct (x, x) },
+      else_branch = e () => (seq(float[4]) b) { b = SequenceConstruct (x) }>
+   n = SequenceLength (s)
+})");
+    for (bool two : {true, false}) {
+        auto out = sequences.run({x, truth(two)});
+        ASSERT_TRUE(out) << out.error().text();
+        EXPECT_EQ((*out)[0].intAt(0), two ? 2 : 1);
+    }
+}
+
 TEST(BodyStep, ABodyWhoseShapesGrowIsInterpreted) {
     CompiledGraph compiled = compiledFrom(growing);
     for (int round = 0; round < 2; ++round) {
@@ -148,6 +179,29 @@ TEST(BodyStep, ABodyWhoseShapesGrowIsInterpreted) {
     }
     EXPECT_FALSE(compiled.plan().steps[0].hasBodyPlans());
     EXPECT_EQ(compiled.plan().totalLaunches(), 1);
+}
+
+TEST(BodyStep, ABodyWhoseShapesGrowIsPlannedWhereItRunsOften) {
+    auto graph = model_io::loadText(growing);
+    ASSERT_TRUE(graph) << graph.error().text();
+    Progress progress;
+    ASSERT_TRUE(prepareGraph(*graph, progress));
+    const auto backend = makeCpuBackend({.threads = 1});
+    const auto profile = deviceProfile("cpu");
+    PlanOptions options;
+    options.profile = &*profile;
+    options.backend = backend.get();
+    auto plan = makePlan(std::make_shared<const Graph>(std::move(*graph)), options, progress);
+    ASSERT_TRUE(plan) << plan.error().text();
+    auto executable = std::move(*backend->prepare(*plan, progress));
+    constexpr int most = 100000; // far more than making three plans takes
+    for (int runs = 0; executable->tactic(0).rfind("3 of 3 iterations", 0) != 0; ++runs) {
+        ASSERT_LT(runs, most) << executable->tactic(0);
+        const std::vector<Tensor> x{Tensor::ofFloats({1}, {7})};
+        auto out = executable->outputs(x, progress);
+        ASSERT_TRUE(out) << out.error().text();
+        ASSERT_EQ(floatsOf((*out)[0]), std::vector<float>(8, 7));
+    }
 }
 
 TEST(BodyStep, AStepCountsTheDearerBranch) {
