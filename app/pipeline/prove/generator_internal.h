@@ -102,7 +102,9 @@ private:
     std::map<std::string, ValueRange> m_ranges;
     std::vector<const TypePattern*> m_types; ///< per slot: what the rule says of it somewhere
     Partings m_partings;
+    static constexpr int64_t mostSmall = 12;
     std::vector<int64_t> m_sizes;     ///< dimensions to draw from
+    int m_largeLeft = 2;              ///< extents of more than `mostSmall` of one graph
     std::vector<int64_t> m_named;     ///< that the rule's `verify` gives to any dimension
     DType m_untyped = DType::Float32; ///< of values of which nothing is asked
     int64_t m_leastSpatial = 0;       ///< that the rule's kernels need

@@ -45,6 +45,8 @@ std::optional<int64_t> Generator::demandedDimension(uint32_t variable) {
 
 int64_t Generator::freeDimension(size_t position, size_t rank) {
     int64_t size = m_sizes[m_choices.pick(static_cast<uint32_t>(m_sizes.size()))];
+    if (size > mostSmall && m_largeLeft-- <= 0)
+        size = 2; // elements multiply
     return rank >= 4 && position >= 2 ? m_leastSpatial + size : size;
 }
 

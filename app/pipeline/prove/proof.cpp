@@ -73,6 +73,7 @@ private:
     Failing m_best;
     Progress& m_progress;
     int m_steps = 0;
+    std::set<std::vector<uint32_t>> m_tried; ///< in vain: what is best only gets smaller
 };
 
 Size sizeOf(const Sample& sample, const std::vector<uint32_t>& choices) {
@@ -91,7 +92,7 @@ Size sizeOf(const Sample& sample, const std::vector<uint32_t>& choices) {
 }
 
 bool Shrinker::accept(std::vector<uint32_t> tried) {
-    if (++m_steps > maxShrinkSteps || m_progress.cancelled())
+    if (m_progress.cancelled() || !m_tried.insert(tried).second || ++m_steps > maxShrinkSteps)
         return false;
     Choices choices(std::move(tried));
     auto sample = generateSample(m_rule, choices, m_progress);
