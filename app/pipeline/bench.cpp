@@ -296,6 +296,12 @@ void addMachine(MachineReport& out, const Target& target, const BenchOptions& op
         out.notes.push_back("nothing was run: all times are predictions");
     else if (machine.cudaDriver.empty())
         out.notes.push_back("no CUDA device: libcuda.so.1 not found");
+    const Precision precision = options.fuse.precision;
+    if (out.backend == "cpu" && (precision == Precision::Fp16 || precision == Precision::Bf16))
+        out.notes.push_back(fmt::format(
+            "both sides store {0} and mostly compute in float32, as processors do: the same model "
+            "in --precision fp32 may be faster here than {0} on either side",
+            precisionNames[static_cast<size_t>(precision)]));
     if (target.backend && out.backend == "cuda" && !options.counters)
         out.notes.push_back(
             "bytes are predicted: bench --counters reads the device's hardware counters");

@@ -254,6 +254,7 @@ std::string bodiesText(const Report& r) {
     const auto arrow = [](const std::string& before, const std::string& after) {
         return before.empty() ? after : before + " -> " + after;
     };
+    bool isLeftOut = false;
     for (const BodyReport& after : r.after.bodies) {
         const BodyReport* before = nullptr;
         for (const BodyReport& one : r.before.bodies)
@@ -262,6 +263,7 @@ std::string bodiesText(const Report& r) {
         if (!after.planned || !before || !before->planned) {
             table.row({after.path, arrow(nodes, std::to_string(after.nodes)), "", "", "", "",
                        after.planned ? "" : after.whyNot});
+            isLeftOut = isLeftOut || !after.planned;
             continue;
         }
         table.row(
@@ -272,8 +274,10 @@ std::string bodiesText(const Report& r) {
              fmt::format("{:g} x", after.times), ""});
     }
     return "bodies of If, Loop and Scan, one run of each; the figures above count the branch of an "
-           "If that is\npredicted to take longer, and iterations as often as is known\n" +
-           table.text();
+           "If that is\npredicted to take longer, and iterations as often as is known" +
+           std::string(isLeftOut ? ";\npredicted times leave out what bodies without a plan compute"
+                                 : "") +
+           "\n" + table.text();
 }
 
 /// A list of decisions, which blocks of a model repeat: those with the same words and figures are

@@ -40,6 +40,10 @@ TEST_F(CliBench, ErrorsOfNodesAreSaidWhereValuesAreStoredInFewBits) {
     EXPECT_GT(errors.size(), 10U);
     for (const json& each : errors)
         EXPECT_LT(each["relative"].get<double>(), 0.1) << each;
+    const ProcessResult half =
+        run({"bench", "unet.onnx", "--no-measure", "--no-verify", "--precision", "fp16"});
+    EXPECT_NE(half.output.find("may be faster here than fp16 on either side"), std::string::npos)
+        << half.output;
     ProcessResult plain = run({"bench", "unet.onnx", "--no-measure", "--no-verify", "--errors"});
     EXPECT_NE(plain.exitCode, ExitOk);
     EXPECT_NE(plain.errors.find("errors.none"), std::string::npos) << plain.errors;
