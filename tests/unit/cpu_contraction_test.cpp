@@ -95,6 +95,24 @@ TEST(CpuContraction, FunctionsOfFewColumnsRunOnTiles) {
     EXPECT_FALSE(hasTilePass(run)) << run.tactic;
 }
 
+/// The sums lie where the first result goes, and the second one still reads them.
+TEST(CpuContraction, ASumAndWhatIsMadeOfIt) {
+    const std::map<std::string, Tensor> constants = {{"w", weights({24, 10, 3, 3})},
+                                                     {"b", weights({24}, 2)}};
+    const std::string image = "float[2,24,5,6]";
+    for (const char* results : {"s, y", "y, s"}) {
+        const bool sumFirst = results[0] == 's';
+        const std::string outputs =
+            image + (sumFirst ? " s, " : " y, ") + image + (sumFirst ? " y" : " s");
+        const CpuRun run =
+            expectRuns("(float[2,10,9,11] x, float[24,10,3,3] w, float[24] b, " + image +
+                           " r) => (" + outputs + ") { " + convolution +
+                           "s = Add(c, r)  d = Sub(r, s)  t = Tanh(d)  y = Mul(t, s) }",
+                       "Contraction", 5e-5, constants);
+        EXPECT_TRUE(hasTilePass(run)) << run.tactic;
+    }
+}
+
 TEST(CpuContraction, ResidualAfterActivation) {
     convWith("a = Relu(c)  y = Add(r, a)", ", float[2,24,5,6] r");
 }
