@@ -42,14 +42,19 @@ int64_t indexLimit(const Graph& graph, ValueId id, int depth = 0) {
     return limit;
 }
 
-bool holds(DType integer, double number) {
+bool holds(DType type, double number) {
+    if (isFloat(type)) { // a number beyond the type's largest would become infinite
+        Tensor one(type, {});
+        one.set(0, number);
+        return !std::isfinite(number) || std::isfinite(one.at(0));
+    }
     constexpr double end = 9223372036854775808.0; // of int64
     if (number != std::floor(number) || number < -end || number >= end)
         return false;
     const auto whole = static_cast<int64_t>(number);
-    return integer == DType::Bool     ? whole == 0 || whole == 1
-           : integer == DType::UInt64 ? whole >= 0
-                                      : wrapTo(integer, whole) == whole;
+    return type == DType::Bool     ? whole == 0 || whole == 1
+           : type == DType::UInt64 ? whole >= 0
+                                   : wrapTo(type, whole) == whole;
 }
 
 bool isNamed(const Value& value, std::initializer_list<const char*> parts) {
@@ -141,7 +146,7 @@ Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
                                                [&](ValueId id) { return graph.value(id).name; }));
         Tensor& tensor = inputs[static_cast<size_t>(named - graph.inputs().begin())];
         const DType type = tensor.dtype();
-        if (type == DType::String || (!isFloat(type) && !holds(type, number)))
+        if (type == DType::String || !holds(type, number))
             return failure(
                 "run.set",
                 fmt::format("input `{}` is {}, which has no {}", name, nameOf(type), number),

@@ -126,7 +126,9 @@ TEST(SetInputs, HoldWhatTheirTypeHolds) {
                                        {"int8", 128.0},
                                        {"uint64", -1.0},
                                        {"bool", 2.0},
-                                       {"int32", std::nan("")}})
+                                       {"int32", std::nan("")},
+                                       {"float", 1e50},
+                                       {"float16", 1e5}})
         EXPECT_NE(heldBy(type, number).find("input `x` is "), std::string::npos) << type;
 }
 
