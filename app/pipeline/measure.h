@@ -40,12 +40,13 @@ struct RunSeconds {
 Result<RunSeconds> timeRun(Executable& executable, std::span<const Tensor> inputs,
                            Progress& progress);
 
-/// One warm-up of each, then rounds before, after, before, after ..., then rounds in which both
-/// sides are timed step by step, then steps by themselves where the backend can. Nothing begins
-/// that would not end within the budget, as far as earlier rounds tell; what is left out is noted.
-/// Only the warm-up is always made: where there is room for nothing else, it is the measurement.
-/// Totals are timed without the per-step clock, by the device's own clock where there is one. Where
-/// timing of steps fails, the totals stay and the note says why.
+/// One warm-up of each, two where they are short, then rounds before, after,
+/// before, after ..., then rounds in which both sides are timed step by step, then steps by
+/// themselves where the backend can. Nothing begins that would not end within the budget, as far as
+/// earlier rounds tell; what is left out is noted. Only the warm-up is always made: where there is
+/// room for nothing else, it is the measurement. Totals are timed without the per-step clock, by
+/// the device's own clock where there is one. Where timing of steps fails, the totals stay and the
+/// note says why.
 Result<Measured> measure(Executable& before, Executable& after, std::span<const Tensor> inputs,
                          const MeasureOptions& options, Progress& progress);
 

@@ -57,15 +57,17 @@ std::vector<Type> typesOf(const std::vector<Tensor>& tensors) {
     return out;
 }
 
-/// Plans of one body that are kept for other shapes: few where its weights are large.
-size_t mostKept(const Graph& body, const std::vector<TensorPtr>& captured) {
-    constexpr size_t most = 128, bytes = size_t{64} << 20;
-    size_t weights = 1;
+/// Plans of one body for different shapes may hold so much together.
+constexpr size_t mostKeptBytes = size_t{256} << 20;
+
+/// What each plan may pack of its own.
+size_t weightsOf(const Graph& body, const std::vector<TensorPtr>& captured) {
+    size_t out = 0;
     for (ValueId id : body.values())
-        weights += body.isConstant(id) ? body.value(id).constant->byteCount() : 0;
+        out += body.isConstant(id) ? body.value(id).constant->byteCount() : 0;
     for (const TensorPtr& constant : captured)
-        weights += constant ? constant->byteCount() : 0;
-    return std::clamp<size_t>(bytes / weights, 1, most);
+        out += constant ? constant->byteCount() : 0;
+    return out;
 }
 
 /// Tensors of elements of a fixed size.
@@ -154,7 +156,7 @@ BodyStep::BodyStep(std::shared_ptr<const Plan> plan, const Step& step, const Cpu
     for (ValueId input : m_node.inputs)
         m_inputs.push_back(input.valid() ? positionOf(outer, input) : std::nullopt);
     for (const SubgraphRef& ref : subgraphsOf(m_node)) {
-        Body body{ref, nullptr, {}, {}, 1, {}, {}, {}};
+        Body body{ref, nullptr, {}, {}, 0, {}, {}, {}};
         for (const BodyPlan& planned : step.bodies)
             if (planned.attribute == ref.attribute)
                 body.plan = planned.plan;
@@ -166,7 +168,7 @@ BodyStep::BodyStep(std::shared_ptr<const Plan> plan, const Step& step, const Cpu
             body.captured.push_back(constant ? std::nullopt : position);
             body.constants.push_back(std::move(constant));
         }
-        body.mostKept = mostKept(*ref.graph, body.constants);
+        body.weights = weightsOf(*ref.graph, body.constants);
         m_bodies.push_back(std::move(body));
     }
 }
@@ -189,7 +191,7 @@ Graph BodyStep::standalone(const Body& body, const std::vector<Type>& inputs) {
     return standaloneBody(*body.ref.graph, inputs, captured, body.constants);
 }
 
-std::unique_ptr<Executable> BodyStep::executableOf(const Graph& graph, Progress& progress) const {
+std::shared_ptr<const Plan> BodyStep::planOf(const Graph& graph, Progress& progress) const {
     for (ValueId output : graph.outputs())
         if (graph.value(output).type.kind != TypeKind::Tensor)
             return nullptr;
@@ -203,7 +205,7 @@ std::unique_ptr<Executable> BodyStep::executableOf(const Graph& graph, Progress&
     planning.backend = m_backend.get();
     planning.precision = m_plan->precision;
     auto plan = makePlan(std::make_shared<const Graph>(std::move(prepared)), planning, progress);
-    return plan ? executableOf(*plan, progress) : nullptr;
+    return plan ? *plan : nullptr;
 }
 
 std::unique_ptr<Executable> BodyStep::executableOf(const std::shared_ptr<const Plan>& plan,
@@ -212,56 +214,82 @@ std::unique_ptr<Executable> BodyStep::executableOf(const std::shared_ptr<const P
     return executable ? std::move(*executable) : nullptr;
 }
 
-/// The last of `kept` becomes the one for these shapes.
-void BodyStep::ask(Body& body, const std::vector<Tensor>& inputs, const Shapes& shapes) const {
+/// The last of `kept` becomes the one for these shapes; those before it are in the order in which
+/// they were asked for.
+BodyStep::Prepared& BodyStep::ask(Body& body, const std::vector<Tensor>& inputs,
+                                  const Shapes& shapes) const {
+    constexpr size_t most = 128;
     auto& kept = body.kept;
     const auto found = std::find_if(kept.rbegin(), kept.rend(),
                                     [&](const auto& each) { return each->shapes == shapes; });
     if (found != kept.rend()) {
         std::rotate(found.base() - 1, found.base(), kept.end());
-        return;
+        return *kept.back();
     }
-    // What goes round more shapes than there is room for would never find the oldest again: plans
-    // stay, and what finds no room gets none.
-    if (kept.size() > body.mostKept) {
+    if (kept.size() >= most) {
         const auto unplanned = std::find_if(
             kept.begin(), kept.end(), [](const auto& each) { return each->executable == nullptr; });
-        kept.erase(unplanned == kept.end() ? kept.end() - 1 : unplanned);
+        kept.erase(unplanned == kept.end() ? kept.begin() : unplanned);
     }
-    const auto planned = static_cast<size_t>(std::count_if(
-        kept.begin(), kept.end(), [](const auto& each) { return each->executable != nullptr; }));
-    kept.push_back(std::make_unique<Prepared>(
-        Prepared{shapes, std::make_shared<const Graph>(standalone(body, typesOf(inputs))), nullptr,
-                 planned >= body.mostKept}));
+    kept.push_back(std::make_unique<Prepared>(Prepared{
+        shapes, std::make_shared<const Graph>(standalone(body, typesOf(inputs))), nullptr}));
+    return *kept.back();
+}
+
+/// Shapes that come again get a plan, as long as there is room. Where it would take the place of
+/// another, whose shapes then begin anew, running without one has to take far longer first: what
+/// goes round more shapes than there is room for would else make plans all the time.
+bool BodyStep::isWorthAPlan(Body& body, const Shapes& shapes) const {
+    constexpr size_t mostSeen = 1024;
+    constexpr double plansToWait = 16; // of what the last one took to make
+    const auto seen = body.seen.find(shapes);
+    if (seen == body.seen.end()) {
+        if (body.seen.size() == mostSeen)
+            body.seen.clear();
+        body.seen[shapes] = 0;
+        return false;
+    }
+    return body.keptBytes() + m_planBytes <= mostKeptBytes ||
+           seen->second >= plansToWait * m_planSeconds;
+}
+
+/// Plans that were asked for longest ago give way, all but the last one.
+void BodyStep::makeRoom(Body& body) const {
+    for (size_t i = 0; i + 1 < body.kept.size() && body.keptBytes() > mostKeptBytes; ++i) {
+        Prepared& old = *body.kept[i];
+        if (!old.executable)
+            continue;
+        old.executable.reset();
+        old.isTried = false;
+        body.seen[old.shapes] = 0;
+    }
 }
 
 /// Makes the body ready for what it is given: by the plan inside the step's where that is for such
 /// shapes, else by one made now. A plan pays when it is used again: a branch is taken
-/// once in a run and in the next run again; of iterations nobody knows, so that a plan is made once
-/// doing without it has taken a good part of what the last one took to make.
+/// once in a run and in the next run again, an iteration is followed by others, in this run or the
+/// next, where its shapes come a second time.
 void BodyStep::prepare(Body& body, const std::vector<Tensor>& inputs, Progress& progress) {
-    constexpr size_t mostSeen = 1024;
     const Shapes shapes = shapesOf(inputs, body.given);
-    ask(body, inputs, shapes);
-    Prepared& prepared = *body.kept.back();
+    Prepared& prepared = ask(body, inputs, shapes);
     if (prepared.isTried)
         return;
     const bool isPlanned = body.plan && shapes == shapesOf(*body.plan);
-    if (!isPlanned && m_node.op != Op::If) {
-        const auto seen = body.seen.find(shapes);
-        if (seen == body.seen.end() && body.seen.size() == mostSeen)
-            body.seen.clear();
-        if (seen == body.seen.end())
-            body.seen[shapes] = 0;
-        if (seen == body.seen.end() || seen->second < m_planSeconds / 4)
-            return;
-    }
-    prepared.isTried = true;
+    if (!isPlanned && m_node.op != Op::If && !isWorthAPlan(body, shapes))
+        return;
     const Clock::time_point begin = Clock::now();
-    prepared.executable =
-        isPlanned ? executableOf(body.plan, progress) : executableOf(*prepared.graph, progress);
-    if (!isPlanned)
+    prepared.isTried = true;
+    const std::shared_ptr<const Plan> plan =
+        isPlanned ? body.plan : planOf(*prepared.graph, progress);
+    if (!plan)
+        return;
+    prepared.executable = executableOf(plan, progress);
+    prepared.bytes = body.weights + static_cast<size_t>(plan->arenaBytes);
+    if (!isPlanned) {
         m_planSeconds = secondsSince(begin);
+        m_planBytes = prepared.bytes;
+    }
+    makeRoom(body);
 }
 
 std::optional<Result<std::vector<Tensor>>>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // If, Loop and Scan as steps of the cpu backend: what Loop and Scan do is core/ops/iterate.h over
 // tensors; bodies run by plans of their own, with kernels. A plan is made for the shapes that a
-// body is given once running without one has taken a good part of as long, and kept: a cache of
+// body is given when they come a second time, and kept while there is room: a cache of
 // keys that grows by a token in each iteration has the same shapes in the next run.
 #pragma once
 
@@ -44,6 +44,7 @@ private:
         std::shared_ptr<const Graph> graph; ///< explicit inputs, then what is captured and varies
         std::unique_ptr<Executable> executable; ///< null: it has no plan
         bool isTried = false;                   ///< to make one
+        size_t bytes = 0;                       ///< that the executable may hold
     };
 
     struct Body {
@@ -51,20 +52,29 @@ private:
         std::shared_ptr<const Plan> plan;            ///< of the step; may be null
         std::vector<std::optional<size_t>> captured; ///< inputs of the step; none: constant
         std::vector<TensorPtr> constants;            ///< parallel to `captured`
-        size_t mostKept = 1;                         ///< plans pack weights of their own
+        size_t weights = 0;                          ///< bytes; plans pack their own
         std::vector<std::unique_ptr<Prepared>> kept; ///< the last one is asked for now
         std::map<Shapes, double> seen; ///< without a plan: seconds that they ran so far
         std::vector<Tensor> given;     ///< of this run: what is captured and varies
 
         const Prepared& prepared() const { return *kept.back(); }
+
+        size_t keptBytes() const {
+            size_t out = 0;
+            for (const auto& each : kept)
+                out += each->executable ? each->bytes : 0;
+            return out;
+        }
     };
 
     Body* bodyOf(const std::string& attribute);
     static Graph standalone(const Body& body, const std::vector<Type>& inputs);
-    std::unique_ptr<Executable> executableOf(const Graph& graph, Progress& progress) const;
+    std::shared_ptr<const Plan> planOf(const Graph& graph, Progress& progress) const;
     std::unique_ptr<Executable> executableOf(const std::shared_ptr<const Plan>& plan,
                                              Progress& progress) const;
-    void ask(Body& body, const std::vector<Tensor>& inputs, const Shapes& shapes) const;
+    Prepared& ask(Body& body, const std::vector<Tensor>& inputs, const Shapes& shapes) const;
+    bool isWorthAPlan(Body& body, const Shapes& shapes) const;
+    void makeRoom(Body& body) const;
     void prepare(Body& body, const std::vector<Tensor>& inputs, Progress& progress);
     std::optional<Result<std::vector<Tensor>>>
     runPlanned(Body& body, const std::vector<Tensor>& inputs, Progress& progress);
@@ -90,6 +100,7 @@ private:
     std::unique_ptr<Backend> m_backend;
     std::vector<Body> m_bodies;
     double m_planSeconds = 0;  ///< that the last plan took to make
+    size_t m_planBytes = 0;    ///< that it may hold
     bool m_isOfTensors = true; ///< what goes around, as far as was seen
     std::string m_tactic;
     size_t m_plannedRuns = 0, m_otherRuns = 0; ///< of bodies, in this run

@@ -68,12 +68,14 @@ TEST(Measure, endsWhenItIsCancelled) {
 /// Keeps the processor for some time.
 class Slow final : public Executable {
 public:
-    explicit Slow(double seconds) : m_seconds(seconds) {}
+    /// `first`: seconds that the first run takes, which plans something.
+    explicit Slow(double seconds, double first = 0) : m_seconds(seconds), m_first(first) {}
 
     Result<RunResult> run(std::span<const Tensor>, const RunOptions& options, Progress&) override {
         ++runs;
         const app::Stopwatch watch;
-        while (watch.seconds() < m_seconds) {
+        const double seconds = runs == 1 && m_first > 0 ? m_first : m_seconds;
+        while (watch.seconds() < seconds) {
         }
         RunResult ran;
         if (options.stepSeconds)
@@ -88,23 +90,35 @@ public:
     int runs = 0;
 
 private:
-    double m_seconds;
+    double m_seconds, m_first;
 };
 
 TEST(Measure, makesTheWarmUpTheMeasurementWhereNothingElseFits) {
-    Slow before(0.03), after(0.01);
+    Slow before(0.4), after(0.15);
     app::MeasureOptions options;
-    options.seconds = 0.05;
+    options.seconds = 0.6;
     Progress progress;
     auto out = app::measure(before, after, {}, options, progress);
     ASSERT_TRUE(out);
     EXPECT_EQ(before.runs, 1);
     EXPECT_EQ(after.runs, 1);
     ASSERT_EQ(out->before.totals.size(), 1U);
-    EXPECT_GE(out->before.totals[0], 0.03);
+    EXPECT_GE(out->before.totals[0], 0.4);
     EXPECT_TRUE(out->after.stepSeconds.empty());
     ASSERT_EQ(out->notes.size(), 1U);
     EXPECT_NE(out->notes[0].find("no interval"), std::string::npos) << out->notes[0];
+}
+
+TEST(Measure, isNotMisledByARunThatPlans) {
+    Slow before(0.01, 0.2), after(0.01);
+    app::MeasureOptions options;
+    options.seconds = 0.05;
+    Progress progress;
+    auto out = app::measure(before, after, {}, options, progress);
+    ASSERT_TRUE(out);
+    EXPECT_EQ(before.runs, 2) << "short rounds are warmed up twice";
+    ASSERT_EQ(out->before.totals.size(), 1U);
+    EXPECT_LT(out->before.totals[0], 0.2);
 }
 
 TEST(Measure, dividesTheBudgetBetweenTheWholeAndItsSteps) {
