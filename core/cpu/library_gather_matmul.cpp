@@ -218,7 +218,7 @@ private:
         std::byte *a = scratch + product, *out = a + upTo64(count * call.aStep);
         call.a = count == 1 ? rowOfX(0) : a;
         call.y = count == 1 ? y + rows[0] * call.yStep : out;
-        for (size_t i = 0; copies > 0 && i < count; ++i)
+        for (size_t i = 0; copies > 0 && call.aStep > 0 && i < count; ++i)
             std::memcpy(a + i * call.aStep, rowOfX(i), call.aStep);
         const auto rowsOfRun = [&] {
             return m_floatRows.of(static_cast<int64_t>(matrix), [&](const LibraryOperand& given) {
