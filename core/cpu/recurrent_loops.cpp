@@ -123,16 +123,18 @@ const float* RecurrentLoops::pack(const LibraryOperand& weights, size_t depth, P
     auto* packed =
         reinterpret_cast<float*>(pages.take(m_directions * m_columns * depth * sizeof(float)));
     float* to = packed;
-    auto at = [&](size_t column, size_t k) {
-        const size_t gate = column / m_width, element = column % m_width;
-        return k < given && element < m_hidden ? from[(gate * m_hidden + element) * given + k]
-                                               : 0.0F;
-    };
+    std::vector<const float*> rowOf(panel); // null: filled up
     for (size_t d = 0; d < m_directions; ++d, from += rows * given)
-        for (size_t column = 0; column < m_columns; column += panel)
+        for (size_t column = 0; column < m_columns; column += panel) {
+            for (size_t i = 0; i < panel; ++i) {
+                const size_t gate = (column + i) / m_width, element = (column + i) % m_width;
+                rowOf[i] =
+                    element < m_hidden ? from + (gate * m_hidden + element) * given : nullptr;
+            }
             for (size_t k = 0; k < depth; ++k)
                 for (size_t i = 0; i < panel; ++i)
-                    *to++ = at(column + i, k);
+                    *to++ = rowOf[i] && k < given ? rowOf[i][k] : 0.0F;
+        }
     return packed;
 }
 
