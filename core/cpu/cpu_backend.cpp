@@ -41,7 +41,7 @@ bool isOrdinary(const KernelProgram& program) {
 class CpuExecutable final : public Executable {
 public:
     CpuExecutable(std::shared_ptr<const Plan> plan, const CpuOptions& options)
-        : m_plan(plan), m_options(options), m_threads(options.threads),
+        : m_plan(plan), m_options(options), m_threads(options.threads, options.shared),
           m_store(plan, m_threads.pages()), m_constants(plan, m_store) {}
 
     Result<void> prepare(Choices& choices, Progress& progress);

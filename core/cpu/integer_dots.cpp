@@ -21,18 +21,10 @@ public:
         implementation = std::string("dots ") + table.name;
         constexpr auto columns = static_cast<int64_t>(ByteDots::columns);
         m_bytes = static_cast<size_t>(roundedUp(shape.n, columns) * shape.k);
-        m_weights = reinterpret_cast<int8_t*>(pages.take(m_bytes * matrices.size()));
-        std::fill_n(m_weights, m_bytes * matrices.size(), int8_t{0});
-        for (size_t i = 0; i < matrices.size(); ++i)
-            for (int64_t k = 0; k < shape.k; ++k)
-                for (int64_t n = 0; n < shape.n; ++n) {
-                    const int64_t at = n / columns * columns * shape.k + k / quad * columns * quad +
-                                       n % columns * quad + k % quad;
-                    m_weights[m_bytes * i + static_cast<size_t>(at)] = static_cast<int8_t>(
-                        matrices[i].values[static_cast<size_t>(k * shape.n + n)]);
-                }
+        m_weights = reinterpret_cast<const int8_t*>(
+            pages.filled(m_bytes * matrices.size(),
+                         [&](std::byte* to) { pack(matrices, reinterpret_cast<int8_t*>(to)); }));
     }
-
     void run(const uint8_t* a, size_t matrix, int32_t* c, std::byte*) const override {
         m_multiply(c, static_cast<size_t>(m_shape.cStride), a, static_cast<size_t>(m_shape.aStride),
                    m_weights + matrix * m_bytes, static_cast<size_t>(m_shape.m),
@@ -40,10 +32,23 @@ public:
     }
 
 private:
+    void pack(const std::vector<IntegerMatrix>& matrices, int8_t* to) const {
+        constexpr auto columns = static_cast<int64_t>(ByteDots::columns);
+        std::fill_n(to, m_bytes * matrices.size(), int8_t{0});
+        for (size_t i = 0; i < matrices.size(); ++i)
+            for (int64_t k = 0; k < m_shape.k; ++k)
+                for (int64_t n = 0; n < m_shape.n; ++n) {
+                    const int64_t at = n / columns * columns * m_shape.k +
+                                       k / quad * columns * quad + n % columns * quad + k % quad;
+                    to[m_bytes * i + static_cast<size_t>(at)] = static_cast<int8_t>(
+                        matrices[i].values[static_cast<size_t>(k * m_shape.n + n)]);
+                }
+    }
+
     Shape m_shape;
     ByteDots::Products m_multiply;
-    int8_t* m_weights = nullptr; ///< in the pages
-    size_t m_bytes = 0;          ///< of a matrix
+    const int8_t* m_weights = nullptr; ///< in the pages
+    size_t m_bytes = 0;                ///< of a matrix
 };
 
 } // namespace

@@ -147,8 +147,9 @@ public:
         } else {
             for (int64_t matrix = 0; matrix < sizes.matrices; ++matrix) {
                 PanelProduct product(call.context().table, sizes.n, sizes.k);
-                product.pack(m_floatRows.of(matrix, constantData),
-                             threads.pages().take(product.packedBytes()), threads);
+                product.use(threads.pages().filled(product.packedBytes(), [&](std::byte* to) {
+                    product.pack(m_floatRows.of(matrix, constantData), to, threads);
+                }));
                 m_products.emplace_back(product);
             }
         }
@@ -227,6 +228,7 @@ private:
         };
         if (packs) {
             m_varying->pack(rowsOfRun(), panels, threads);
+            m_varying->use(panels);
             m_varying->run(call, scratch, threads);
         } else if (m_varying) {
             m_varying->runUnpacked(rowsOfRun(), call, scratch, threads);

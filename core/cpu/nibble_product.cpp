@@ -41,17 +41,20 @@ NibbleProduct::NibbleProduct(const VectorTable& table, const NibbleSource& sourc
       m_shifted(source.shifted) {
     m_panelBytes = static_cast<size_t>(m_blocks) *
                    ((m_shifted ? 2 : 1) * lineBytes + wordsOfBlock() * lineBytes);
-    m_packed = pages.take(static_cast<size_t>(m_panels) * m_panelBytes);
-    std::memset(m_packed, 0, static_cast<size_t>(m_panels) * m_panelBytes);
-    for (int64_t n = 0; n < m_n; ++n)
-        for (int64_t block = 0; block < m_blocks; ++block)
-            pack(n, block, source);
+    const size_t bytes = static_cast<size_t>(m_panels) * m_panelBytes;
+    m_packed = pages.filled(bytes, [&](std::byte* to) {
+        std::memset(to, 0, bytes);
+        for (int64_t n = 0; n < m_n; ++n)
+            for (int64_t block = 0; block < m_blocks; ++block)
+                pack(n, block, source, to);
+    });
 }
 
 /// Scale, shift if there are any, and codes of a block of a column.
-void NibbleProduct::pack(int64_t n, int64_t block, const NibbleSource& source) {
+void NibbleProduct::pack(int64_t n, int64_t block, const NibbleSource& source,
+                         std::byte* packed) const {
     const size_t blockBytes = m_panelBytes / static_cast<size_t>(m_blocks);
-    std::byte* to = m_packed + static_cast<size_t>(n / columns) * m_panelBytes +
+    std::byte* to = packed + static_cast<size_t>(n / columns) * m_panelBytes +
                     static_cast<size_t>(block) * blockBytes +
                     static_cast<size_t>(n % columns) * sizeof(float);
     const float scale = source.scale(n, block);

@@ -59,7 +59,7 @@ private:
         return sizeof(DigitBlock) + wordsOfBlock() * DigitBlock::wordBytes;
     }
 
-    void pack(int64_t n, int64_t block, const NibbleSource& source);
+    void pack(int64_t n, int64_t block, const NibbleSource& source, std::byte* packed) const;
     void stage(const Call& call, int64_t row, const Staged& to) const;
     bool writeDigits(int64_t row, const Staged& to) const;
     void multiply(const Call& call, const Staged& from, int64_t panel, int64_t panels,
@@ -71,7 +71,7 @@ private:
     int64_t m_k, m_n, m_block, m_blocks, m_panels;
     bool m_shifted;
     size_t m_panelBytes = 0;
-    std::byte* m_packed = nullptr; ///< in the pages
+    const std::byte* m_packed = nullptr; ///< in the pages
 };
 
 } // namespace fuselage::cpu

@@ -19,6 +19,16 @@ void execute(const dnnl::primitive& primitive,
     stream.wait();
 }
 
+dnnl::memory packedWeights(const void* values, const dnnl::memory::desc& plain,
+                           const dnnl::memory::desc& packed, Pages& pages) {
+    dnnl::memory from(plain, engine(), const_cast<void*>(values));
+    const std::byte* made = pages.filled(packed.get_size(), [&](std::byte* to) {
+        dnnl::memory target(packed, engine(), to);
+        execute(dnnl::reorder(from, target), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, target}});
+    });
+    return {packed, engine(), const_cast<std::byte*>(made)};
+}
+
 dnnl::memory::data_type dataType(DType type) {
     using Type = dnnl::memory::data_type;
     switch (type) {

@@ -80,10 +80,7 @@ void EngineBase::bindBias(const std::vector<double>& shift, int64_t channels,
 
 void EngineBase::bindWeights(const void* values, const dnnl::memory::desc& plain,
                              const dnnl::memory::desc& packed, Pages& pages) {
-    dnnl::memory from(plain, engine(), const_cast<void*>(values));
-    dnnl::memory to(packed, engine(), pages.take(packed.get_size()));
-    execute(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
-    m_arguments[DNNL_ARG_WEIGHTS] = to;
+    m_arguments[DNNL_ARG_WEIGHTS] = packedWeights(values, plain, packed, pages);
     m_constantWeights = true;
 }
 

@@ -123,11 +123,9 @@ private:
                 values[i] = static_cast<int8_t>(taken);
                 left[i] -= taken;
             }
-            memory from({{m_shape.k, m_shape.n}, memory::data_type::s8, memory::format_tag::ab},
-                        engine(), values.data());
-            memory to(packed, engine(), pages.take(packed.get_size()));
-            onednn::execute(dnnl::reorder(from, to), {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}});
-            m_weights.push_back(to);
+            const memory::desc plain({m_shape.k, m_shape.n}, memory::data_type::s8,
+                                     memory::format_tag::ab);
+            m_weights.push_back(onednn::packedWeights(values.data(), plain, packed, pages));
         }
     }
 

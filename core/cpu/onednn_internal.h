@@ -19,6 +19,10 @@ const dnnl::engine& engine();
 void execute(const dnnl::primitive& primitive,
              const std::unordered_map<int, dnnl::memory>& arguments);
 
+/// In the order of `packed`; `values` are not needed afterwards.
+dnnl::memory packedWeights(const void* values, const dnnl::memory::desc& plain,
+                           const dnnl::memory::desc& packed, Pages& pages);
+
 dnnl::memory::data_type dataType(DType type);
 
 /// A plain descriptor; strides of dimensions of extent one are made regular, since oneDNN looks at

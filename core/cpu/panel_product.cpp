@@ -32,7 +32,7 @@ size_t PanelProduct::packedBytes() const {
     return panels() * m_table.winograd.panel * m_depth * sizeof(float);
 }
 
-void PanelProduct::pack(const Row& row, std::byte* to, Threads& threads) {
+void PanelProduct::pack(const Row& row, std::byte* to, Threads& threads) const {
     const size_t panel = m_table.winograd.panel;
     auto* packed = reinterpret_cast<float*>(to);
     const size_t grain = grainProducts / std::max<size_t>(panel * m_depth, 1) + 1;
@@ -53,7 +53,6 @@ void PanelProduct::pack(const Row& row, std::byte* to, Threads& threads) {
                     first[i * panel + c] = lines[c * step + i];
         }
     });
-    m_packed = packed;
 }
 
 size_t PanelProduct::panels() const {

@@ -19,8 +19,11 @@ public:
     PanelProduct(const VectorTable& table, int64_t n, int64_t k);
 
     size_t packedBytes() const;
-    /// By all workers; `row` is called by several at once. What is multiplied with from now on.
-    void pack(const Row& row, std::byte* to, Threads& threads);
+    /// By all workers; `row` is called by several at once.
+    void pack(const Row& row, std::byte* to, Threads& threads) const;
+
+    /// What pack() made is multiplied with from now on.
+    void use(const std::byte* packed) { m_packed = reinterpret_cast<const float*>(packed); }
 
     size_t scratchBytes(int64_t rows) const;
     /// Without a bias.

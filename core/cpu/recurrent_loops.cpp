@@ -120,22 +120,22 @@ const float* RecurrentLoops::pack(const LibraryOperand& weights, size_t depth, P
     const float* from = weights.layout.constant->as<float>().data();
     const size_t given = static_cast<size_t>(weights.layout.extents[2]);
     const size_t panel = m_loops.panel, rows = gatesOf(m_kind) * m_hidden;
-    auto* packed =
-        reinterpret_cast<float*>(pages.take(m_directions * m_columns * depth * sizeof(float)));
-    float* to = packed;
-    std::vector<const float*> rowOf(panel); // null: filled up
-    for (size_t d = 0; d < m_directions; ++d, from += rows * given)
-        for (size_t column = 0; column < m_columns; column += panel) {
-            for (size_t i = 0; i < panel; ++i) {
-                const size_t gate = (column + i) / m_width, element = (column + i) % m_width;
-                rowOf[i] =
-                    element < m_hidden ? from + (gate * m_hidden + element) * given : nullptr;
+    const size_t bytes = m_directions * m_columns * depth * sizeof(float);
+    return reinterpret_cast<const float*>(pages.filled(bytes, [&](std::byte* packed) {
+        auto* to = reinterpret_cast<float*>(packed);
+        std::vector<const float*> rowOf(panel); // null: filled up
+        for (size_t d = 0; d < m_directions; ++d, from += rows * given)
+            for (size_t column = 0; column < m_columns; column += panel) {
+                for (size_t i = 0; i < panel; ++i) {
+                    const size_t gate = (column + i) / m_width, element = (column + i) % m_width;
+                    rowOf[i] =
+                        element < m_hidden ? from + (gate * m_hidden + element) * given : nullptr;
+                }
+                for (size_t k = 0; k < depth; ++k)
+                    for (size_t i = 0; i < panel; ++i)
+                        *to++ = rowOf[i] && k < given ? rowOf[i][k] : 0.0F;
             }
-            for (size_t k = 0; k < depth; ++k)
-                for (size_t i = 0; i < panel; ++i)
-                    *to++ = rowOf[i] && k < given ? rowOf[i][k] : 0.0F;
-        }
-    return packed;
+    }));
 }
 
 /// That of a state inside of the reset stands apart, last.

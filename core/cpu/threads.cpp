@@ -36,8 +36,9 @@ std::byte* Scratch::reserve(size_t bytes) {
     return m_memory.get();
 }
 
-Threads::Threads(int threads)
-    : m_scratch(static_cast<size_t>(threads > 0 ? threads : machineThreads())) {}
+Threads::Threads(int threads, std::shared_ptr<SharedPages> shared)
+    : m_scratch(static_cast<size_t>(threads > 0 ? threads : machineThreads())),
+      m_pages(std::move(shared)) {}
 
 void Threads::activate() const {
     omp_set_num_threads(count());

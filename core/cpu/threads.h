@@ -29,7 +29,7 @@ private:
 class Threads {
 public:
     /// 0 takes all of the machine.
-    explicit Threads(int threads);
+    explicit Threads(int threads, std::shared_ptr<SharedPages> shared = nullptr);
 
     int count() const { return static_cast<int>(m_scratch.size()); }
 

@@ -182,30 +182,31 @@ void WinogradEngine::packFilters(const OperandLayout& w, const MatchedEpilogue& 
                                  Pages& pages) {
     const size_t panel = m_loops.panel, n = m_results + 2;
     const auto rows = filterTransform(static_cast<int64_t>(m_results));
-    auto* packed =
-        reinterpret_cast<float*>(pages.take(m_positions * m_channels * m_filters * sizeof(float)));
     const float* values = w.constant->as<float>().data();
-    m_threads.forRange(m_filters, 8, [&](size_t, size_t begin, size_t end) {
-        std::array<std::array<double, 3>, 6> half{};
-        for (size_t k = begin; k < end; ++k) {
-            const auto& scales = epilogue.scale;
-            const double scale = scales.empty() ? 1 : scales[scales.size() == 1 ? 0 : k];
-            float* to = packed + k / panel * panel * m_channels + k % panel;
-            for (size_t c = 0; c < m_channels; ++c, to += panel) {
-                const float* g = values + (k * m_channels + c) * 9;
-                for (size_t y = 0; y < n; ++y)
-                    for (size_t x = 0; x < 3; ++x)
-                        half[y][x] =
-                            rows[y][0] * g[x] + rows[y][1] * g[3 + x] + rows[y][2] * g[6 + x];
-                for (size_t y = 0; y < n; ++y)
-                    for (size_t x = 0; x < n; ++x)
-                        to[(y * n + x) * m_channels * m_filters] = static_cast<float>(
-                            scale * (half[y][0] * rows[x][0] + half[y][1] * rows[x][1] +
-                                     half[y][2] * rows[x][2]));
+    const size_t bytes = m_positions * m_channels * m_filters * sizeof(float);
+    m_packed = reinterpret_cast<const float*>(pages.filled(bytes, [&](std::byte* memory) {
+        auto* packed = reinterpret_cast<float*>(memory);
+        m_threads.forRange(m_filters, 8, [&](size_t, size_t begin, size_t end) {
+            std::array<std::array<double, 3>, 6> half{};
+            for (size_t k = begin; k < end; ++k) {
+                const auto& scales = epilogue.scale;
+                const double scale = scales.empty() ? 1 : scales[scales.size() == 1 ? 0 : k];
+                float* to = packed + k / panel * panel * m_channels + k % panel;
+                for (size_t c = 0; c < m_channels; ++c, to += panel) {
+                    const float* g = values + (k * m_channels + c) * 9;
+                    for (size_t y = 0; y < n; ++y)
+                        for (size_t x = 0; x < 3; ++x)
+                            half[y][x] =
+                                rows[y][0] * g[x] + rows[y][1] * g[3 + x] + rows[y][2] * g[6 + x];
+                    for (size_t y = 0; y < n; ++y)
+                        for (size_t x = 0; x < n; ++x)
+                            to[(y * n + x) * m_channels * m_filters] = static_cast<float>(
+                                scale * (half[y][0] * rows[x][0] + half[y][1] * rows[x][1] +
+                                         half[y][2] * rows[x][2]));
+                }
             }
-        }
-    });
-    m_packed = packed;
+        });
+    }));
     m_bias.assign(m_filters, 0.0F);
     for (size_t k = 0; k < m_filters && !epilogue.shift.empty(); ++k)
         m_bias[k] = static_cast<float>(epilogue.shift[epilogue.shift.size() == 1 ? 0 : k]);

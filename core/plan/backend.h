@@ -133,6 +133,10 @@ public:
                                                         Progress& progress) = 0;
 };
 
+namespace cpu {
+class SharedPages;
+}
+
 struct CpuOptions {
     int threads = 0;     ///< 0: all of the machine
     bool strict = false; ///< round to the edge's dtype at every inner edge (N0)
@@ -140,6 +144,9 @@ struct CpuOptions {
     /// preparing; if not, the same choice is made every time.
     bool tune = false;
     std::string timingCache; ///< file that keeps what was measured; empty: this process only
+    /// Of packed weights, where the backend prepares many plans with the same ones; null: each plan
+    /// holds its own.
+    std::shared_ptr<cpu::SharedPages> shared = nullptr;
 };
 
 /// oneDNN for contractions, pooling and normalisation; the tile interpreter for the rest.
