@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/body_step.h"
 
-#include "core/graph/bodies.h"
-#include "core/graph/subgraph.h"
+#include "core/cpu/pages.h"
 #include "core/ops/evaluate.h"
 #include "core/ops/iterate.h"
-#include "core/passes/passes.h"
-#include "core/plan/make_plan.h"
 #include "core/support/hash.h"
 
 #include <fmt/format.h>
@@ -34,40 +31,11 @@ std::optional<size_t> positionOf(const Graph& body, ValueId value) {
     return static_cast<size_t>(found - inputs.begin());
 }
 
-std::vector<std::pair<DType, Extents>> shapesOf(const std::vector<Tensor>& inputs,
-                                                const std::vector<Tensor>& given) {
-    std::vector<std::pair<DType, Extents>> out;
-    for (const std::vector<Tensor>* tensors : {&inputs, &given})
-        for (const Tensor& tensor : *tensors)
-            out.emplace_back(tensor.dtype(), tensor.extents());
-    return out;
-}
-
-std::vector<std::pair<DType, Extents>> shapesOf(const Plan& plan) {
-    std::vector<std::pair<DType, Extents>> out;
-    for (uint32_t input : plan.inputs)
-        out.emplace_back(plan.values[input].dtype, plan.values[input].extents);
-    return out;
-}
-
-std::vector<Type> typesOf(const std::vector<Tensor>& tensors) {
-    std::vector<Type> out;
-    for (const Tensor& tensor : tensors)
-        out.push_back(tensor.type());
-    return out;
-}
-
-/// Plans of one body for different shapes may hold so much together.
-constexpr size_t mostKeptBytes = size_t{256} << 20;
-
-/// What each plan may pack of its own.
-size_t weightsOf(const Graph& body, const std::vector<TensorPtr>& captured) {
-    size_t out = 0;
-    for (ValueId id : body.values())
-        out += body.isConstant(id) ? body.value(id).constant->byteCount() : 0;
-    for (const TensorPtr& constant : captured)
-        out += constant ? constant->byteCount() : 0;
-    return out;
+/// Plans of bodies for many shapes have the same weights.
+CpuOptions withSharedPages(CpuOptions options) {
+    if (!options.shared)
+        options.shared = std::make_shared<SharedPages>();
+    return options;
 }
 
 /// Tensors of elements of a fixed size.
@@ -150,166 +118,52 @@ bool BodyStep::fits(const Graph& body) {
 
 BodyStep::BodyStep(std::shared_ptr<const Plan> plan, const Step& step, const CpuOptions& options)
     : m_plan(std::move(plan)), m_step(step),
-      m_node(step.program.body->node(step.program.body->nodes().front())), m_options(options),
-      m_backend(makeCpuBackend(options)) {
+      m_node(step.program.body->node(step.program.body->nodes().front())),
+      m_backend(makeCpuBackend(withSharedPages(options))) {
     const Graph& outer = *step.program.body;
     for (ValueId input : m_node.inputs)
         m_inputs.push_back(input.valid() ? positionOf(outer, input) : std::nullopt);
     for (const SubgraphRef& ref : subgraphsOf(m_node)) {
-        Body body{ref, nullptr, {}, {}, 0, {}, {}, {}};
+        std::shared_ptr<const Plan> own;
         for (const BodyPlan& planned : step.bodies)
             if (planned.attribute == ref.attribute)
-                body.plan = planned.plan;
+                own = planned.plan;
+        std::vector<TensorPtr> constants;
+        std::vector<size_t> captured;
         for (size_t i = 0; i < ref.graph->captures().size(); ++i) {
             const size_t slot = ref.firstCapture + i;
             const auto position = m_inputs[slot];
-            TensorPtr constant = position ? m_plan->values[step.inputs[*position]].constant
-                                          : outer.value(m_node.inputs[slot]).constant;
-            body.captured.push_back(constant ? std::nullopt : position);
-            body.constants.push_back(std::move(constant));
+            constants.push_back(position ? m_plan->values[step.inputs[*position]].constant
+                                         : outer.value(m_node.inputs[slot]).constant);
+            if (!constants.back())
+                captured.push_back(*position);
         }
-        body.weights = weightsOf(*ref.graph, body.constants);
-        m_bodies.push_back(std::move(body));
+        m_bodies.push_back(
+            {PlannedBody(ref, std::move(constants), std::move(own)), std::move(captured)});
     }
 }
 
 BodyStep::~BodyStep() = default;
 
+BodyPlanning BodyStep::planning() const {
+    return {*m_plan, *m_backend, m_node.op == Op::If};
+}
+
 BodyStep::Body* BodyStep::bodyOf(const std::string& attribute) {
     for (Body& body : m_bodies)
-        if (body.ref.attribute == attribute)
+        if (body.planned.attribute() == attribute)
             return &body;
     return nullptr;
-}
-
-/// The body as a graph of its own: what it captures is given or constant.
-Graph BodyStep::standalone(const Body& body, const std::vector<Type>& inputs) {
-    std::vector<Type> captured;
-    size_t given = 0;
-    for (const auto& position : body.captured)
-        captured.push_back(position ? body.given[given++].type() : Type());
-    return standaloneBody(*body.ref.graph, inputs, captured, body.constants);
-}
-
-std::shared_ptr<const Plan> BodyStep::planOf(const Graph& graph, Progress& progress) const {
-    for (ValueId output : graph.outputs())
-        if (graph.value(output).type.kind != TypeKind::Tensor)
-            return nullptr;
-    auto profile = deviceProfile("cpu");
-    Graph prepared = graph.clone();
-    if (!profile || !prepareGraph(prepared, progress))
-        return nullptr;
-    PlanOptions planning;
-    static_cast<PlanForm&>(planning) = m_plan->form;
-    planning.profile = &*profile;
-    planning.backend = m_backend.get();
-    planning.precision = m_plan->precision;
-    auto plan = makePlan(std::make_shared<const Graph>(std::move(prepared)), planning, progress);
-    return plan ? *plan : nullptr;
-}
-
-std::unique_ptr<Executable> BodyStep::executableOf(const std::shared_ptr<const Plan>& plan,
-                                                   Progress& progress) const {
-    auto executable = m_backend->prepare(plan, progress);
-    return executable ? std::move(*executable) : nullptr;
-}
-
-/// The last of `kept` becomes the one for these shapes; those before it are in the order in which
-/// they were asked for.
-BodyStep::Prepared& BodyStep::ask(Body& body, const std::vector<Tensor>& inputs,
-                                  const Shapes& shapes) const {
-    constexpr size_t most = 128;
-    auto& kept = body.kept;
-    const auto found = std::find_if(kept.rbegin(), kept.rend(),
-                                    [&](const auto& each) { return each->shapes == shapes; });
-    if (found != kept.rend()) {
-        std::rotate(found.base() - 1, found.base(), kept.end());
-        return *kept.back();
-    }
-    if (kept.size() >= most) {
-        const auto unplanned = std::find_if(
-            kept.begin(), kept.end(), [](const auto& each) { return each->executable == nullptr; });
-        kept.erase(unplanned == kept.end() ? kept.begin() : unplanned);
-    }
-    kept.push_back(std::make_unique<Prepared>(Prepared{
-        shapes, std::make_shared<const Graph>(standalone(body, typesOf(inputs))), nullptr}));
-    return *kept.back();
-}
-
-/// Shapes that come again get a plan, as long as there is room. Where it would take the place of
-/// another, whose shapes then begin anew, running without one has to take far longer first: what
-/// goes round more shapes than there is room for would else make plans all the time.
-bool BodyStep::isWorthAPlan(Body& body, const Shapes& shapes) const {
-    constexpr size_t mostSeen = 1024;
-    constexpr double plansToWait = 16; // of what the last one took to make
-    const auto seen = body.seen.find(shapes);
-    if (seen == body.seen.end()) {
-        if (body.seen.size() == mostSeen)
-            body.seen.clear();
-        body.seen[shapes] = 0;
-        return false;
-    }
-    return body.keptBytes() + m_planBytes <= mostKeptBytes ||
-           seen->second >= plansToWait * m_planSeconds;
-}
-
-/// Plans that were asked for longest ago give way, all but the last one.
-void BodyStep::makeRoom(Body& body) const {
-    for (size_t i = 0; i + 1 < body.kept.size() && body.keptBytes() > mostKeptBytes; ++i) {
-        Prepared& old = *body.kept[i];
-        if (!old.executable)
-            continue;
-        old.executable.reset();
-        old.isTried = false;
-        body.seen[old.shapes] = 0;
-    }
-}
-
-/// Makes the body ready for what it is given: by the plan inside the step's where that is for such
-/// shapes, else by one made now. A plan pays when it is used again: a branch is taken
-/// once in a run and in the next run again, an iteration is followed by others, in this run or the
-/// next, where its shapes come a second time.
-void BodyStep::prepare(Body& body, const std::vector<Tensor>& inputs, Progress& progress) {
-    const Shapes shapes = shapesOf(inputs, body.given);
-    Prepared& prepared = ask(body, inputs, shapes);
-    if (prepared.isTried)
-        return;
-    const bool isPlanned = body.plan && shapes == shapesOf(*body.plan);
-    if (!isPlanned && m_node.op != Op::If && !isWorthAPlan(body, shapes))
-        return;
-    const Clock::time_point begin = Clock::now();
-    prepared.isTried = true;
-    const std::shared_ptr<const Plan> plan =
-        isPlanned ? body.plan : planOf(*prepared.graph, progress);
-    if (!plan)
-        return;
-    prepared.executable = executableOf(plan, progress);
-    prepared.bytes = body.weights + static_cast<size_t>(plan->arenaBytes);
-    if (!isPlanned) {
-        m_planSeconds = secondsSince(begin);
-        m_planBytes = prepared.bytes;
-    }
-    makeRoom(body);
-}
-
-std::optional<Result<std::vector<Tensor>>>
-BodyStep::runPlanned(Body& body, const std::vector<Tensor>& inputs, Progress& progress) {
-    prepare(body, inputs, progress);
-    if (!body.prepared().executable)
-        return std::nullopt;
-    std::vector<Tensor> given = inputs;
-    given.insert(given.end(), body.given.begin(), body.given.end());
-    return body.prepared().executable->outputs(given, progress);
 }
 
 Result<std::vector<Tensor>> BodyStep::runBody(std::vector<Tensor> inputs, ThreadPool& threads,
                                               Progress& progress) {
     Body* body = bodyOf("body");
-    if (!body || inputs.size() != body->ref.graph->inputs().size())
+    if (!body || inputs.size() != body->planned.graph().inputs().size())
         return otherInputs("body");
     if (progress.cancelled())
         return cancelledFailure("run");
-    if (auto outputs = runPlanned(*body, inputs, progress)) {
+    if (auto outputs = body->planned.run(inputs, planning(), progress)) {
         ++m_plannedRuns;
         const auto isPlainTensor = [](const Tensor& each) { return isPlain(each.type()); };
         return !*outputs || std::all_of((*outputs)->begin(), (*outputs)->end(), isPlainTensor)
@@ -318,13 +172,12 @@ Result<std::vector<Tensor>> BodyStep::runBody(std::vector<Tensor> inputs, Thread
     }
     ++m_otherRuns;
     std::vector<ReferenceValue> wide;
-    for (const std::vector<Tensor>* tensors : {&inputs, &body->given})
+    for (const std::vector<Tensor>* tensors : {&std::as_const(inputs), &body->planned.given()})
         for (const Tensor& tensor : *tensors)
             wide.push_back(ReferenceValue::from(tensor));
     const Clock::time_point begin = Clock::now();
-    auto results = interpret(*body->prepared().graph, std::move(wide), threads, progress);
-    if (const auto seen = body->seen.find(body->prepared().shapes); seen != body->seen.end())
-        seen->second += secondsSince(begin);
+    auto results = interpret(body->planned.asked(), std::move(wide), threads, progress);
+    body->planned.ranWithoutPlan(secondsSince(begin));
     if (!results)
         return failure(results.error());
     std::vector<Tensor> out;
@@ -353,17 +206,18 @@ Result<std::vector<ReferenceValue>> BodyStep::interpretBody(const std::string& a
                                                             ThreadPool& threads,
                                                             Progress& progress) {
     Body* body = bodyOf(attribute);
-    if (!body || inputs.size() != body->ref.graph->inputs().size())
+    if (!body || inputs.size() != body->planned.graph().inputs().size())
         return otherInputs(attribute);
     if (progress.cancelled())
         return cancelledFailure("run");
+    const Graph& own = body->planned.graph();
     std::vector<Type> types;
     for (size_t i = 0; i < inputs.size(); ++i)
         types.push_back(inputs[i].kind == TypeKind::Tensor
                             ? tensorType(inputs[i].dtype, toShape(inputs[i].extents))
-                            : body->ref.graph->value(body->ref.graph->inputs()[i]).type);
-    const Graph graph = standalone(*body, types);
-    for (const Tensor& tensor : body->given)
+                            : own.value(own.inputs()[i]).type);
+    const Graph graph = body->planned.standalone(types);
+    for (const Tensor& tensor : body->planned.given())
         inputs.push_back(ReferenceValue::from(tensor));
     return interpret(graph, std::move(inputs), threads, progress);
 }
@@ -371,15 +225,14 @@ Result<std::vector<ReferenceValue>> BodyStep::interpretBody(const std::string& a
 /// Gets what the bodies capture; false when something is no tensor.
 bool BodyStep::capture(ValueStore& values) {
     for (Body& body : m_bodies) {
-        body.given.clear();
-        for (const auto& position : body.captured) {
-            if (!position)
-                continue;
-            auto tensor = values.tensor(m_step.inputs[*position]);
+        std::vector<Tensor> captured;
+        for (size_t input : body.captured) {
+            auto tensor = values.tensor(m_step.inputs[input]);
             if (!tensor || sizeOf(tensor->dtype()) == 0)
                 return false;
-            body.given.push_back(std::move(*tensor));
+            captured.push_back(std::move(*tensor));
         }
+        body.planned.give(std::move(captured));
     }
     return true;
 }
@@ -393,7 +246,7 @@ std::optional<Result<void>> BodyStep::runBranch(ValueStore& values, Progress& pr
         return std::nullopt;
     const bool taken = condition.intAt(0) != 0;
     Body* body = bodyOf(taken ? "then_branch" : "else_branch");
-    auto outputs = body ? runPlanned(*body, {}, progress) : std::nullopt;
+    auto outputs = body ? body->planned.run({}, planning(), progress) : std::nullopt;
     if (!outputs)
         return std::nullopt;
     if (!*outputs)
@@ -414,7 +267,7 @@ Result<void> BodyStep::stored(ValueStore& values, std::vector<Value>& results) {
 /// Whether all that goes into an iteration or comes out of one may be tensors of elements of a
 /// fixed size, as far as types are known.
 bool BodyStep::mayBeOfTensors() const {
-    const Graph& body = *m_bodies.front().ref.graph;
+    const Graph& body = m_bodies.front().planned.graph();
     const auto plain = [&](ValueId id) {
         const Type& type = body.value(id).type;
         return isPlain(type) || (type.kind == TypeKind::Tensor && type.dtype == DType::Undefined);
