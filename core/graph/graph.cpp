@@ -204,6 +204,16 @@ void Graph::takeName(ValueId to, ValueId from) {
     m_valueNames.emplace(m_values[from.index()].name, from);
 }
 
+void Graph::takeName(NodeId to, NodeId from) {
+    const std::string wanted = m_nodes[from.index()].name;
+    m_nodeNames.erase(wanted);
+    m_nodeNames.erase(m_nodes[to.index()].name);
+    m_nodes[to.index()].name = wanted;
+    m_nodeNames.emplace(wanted, to);
+    m_nodes[from.index()].name = uniqueNodeName(wanted);
+    m_nodeNames.emplace(m_nodes[from.index()].name, from);
+}
+
 void Graph::makeConstant(ValueId id, TensorPtr data) {
     Value& value = m_values[id.index()];
     if (value.producer.valid()) {
@@ -248,6 +258,10 @@ void Graph::removeInput(size_t position) {
 
 void Graph::setOutput(size_t position, ValueId id) {
     m_outputs[position] = id;
+}
+
+void Graph::removeOutput(size_t position) {
+    m_outputs.erase(m_outputs.begin() + static_cast<std::ptrdiff_t>(position));
 }
 
 size_t Graph::removeDead() {

@@ -165,6 +165,8 @@ public:
     void replaceUses(ValueId from, ValueId to);
     /// Gives `to` the name of `from` (which gets a fresh one): keeps the names of outputs.
     void takeName(ValueId to, ValueId from);
+    /// The same of nodes.
+    void takeName(NodeId to, NodeId from);
     /// Turns a produced value into an initializer; its producer loses that output.
     void makeConstant(ValueId id, TensorPtr data);
 
@@ -172,6 +174,7 @@ public:
     void removeValue(ValueId id); ///< must be unused and unproduced
     void removeInput(size_t position);
     void setOutput(size_t position, ValueId id);
+    void removeOutput(size_t position);
     /// Removes nodes and initializers that no output needs; returns how many nodes went.
     size_t removeDead();
 

@@ -8,6 +8,7 @@
 #include "core/ops/move_tensor.h"
 #include "core/passes/einsum.h"
 #include "core/passes/inference.h"
+#include "core/passes/loops.h"
 #include "core/passes/simplify.h"
 #include "core/passes/unroll.h"
 
@@ -90,7 +91,11 @@ private:
     void keepPath(const Graph& body, const std::string& path, size_t firstCopy);
     bool inlineConstantBody(NodeId id);
     bool foldSequence(NodeId id);
-    bool unroll(NodeId id);
+    /// Where a Loop was changed: what took its place has types that nobody knows yet.
+    bool anotherRound(bool changed) {
+        m_removedInside += changed ? 1 : 0;
+        return changed;
+    }
     void inlineFused(NodeId id);
     bool bypass(ValueId out, ValueId in);
     void replace(ValueId out, ValueId in);
@@ -422,13 +427,6 @@ bool Folder::foldSequence(NodeId id) {
     return true;
 }
 
-bool Folder::unroll(NodeId id) {
-    if (!unrollConstantLoop(m_graph, id, m_lookup, m_sequences))
-        return false;
-    ++m_removedInside; // the loop: another round folds the copies, whose types nobody knows yet
-    return true;
-}
-
 void Folder::foldSubgraphs(NodeId id) {
     const std::vector<SubgraphRef> refs = subgraphsOf(m_graph.node(id));
     for (size_t k = 0; k < refs.size(); ++k) {
@@ -460,7 +458,8 @@ void Folder::foldNode(NodeId id) {
         foldSubgraphs(id);
     if (bypassNoOp(id) || inlineBranch(id) || inlineConstantBody(id) || foldConstantNode(id) ||
         foldByValue(id) || foldByContents(id) || restoreSoftmax(m_graph, id) ||
-        joinPlacedRows(m_graph, id, m_lookup) || foldSequence(id) || unroll(id))
+        joinPlacedRows(m_graph, id, m_lookup) || anotherRound(dropUnread(m_graph, id)) ||
+        foldSequence(id) || anotherRound(unrollConstantLoop(m_graph, id, m_lookup, m_sequences)))
         return;
     const size_t first = m_graph.nodeBound();
     if (writeOutEinsum(m_graph, id) || reshapeInOrder(m_graph, id, m_lookup)) {

@@ -4,6 +4,7 @@
 #include "core/graph/bodies.h"
 #include "core/graph/subgraph.h"
 #include "core/ops/op_table.h"
+#include "core/passes/loops.h"
 #include "core/passes/written_steps.h"
 
 #include <algorithm>
@@ -14,9 +15,6 @@ namespace {
 
 constexpr int64_t mostIterations = 64;
 constexpr size_t mostCopies = 2048; ///< nodes
-
-/// Of a body's inputs and outputs: what comes before the values that it carries.
-constexpr size_t carriedInput = 2, carriedOutput = 1;
 
 std::optional<int64_t> wholeNumber(const TensorPtr& tensor) {
     const bool isOne = tensor && tensor->elementCount() == 1 &&

@@ -54,6 +54,53 @@ public:
             below(7), trips, pick({"", "yes"}), body, pick({"zero", "back"}), below(2));
     }
 
+    /// A loop of nobody knows how many iterations that appends to sequences, and carries what
+    /// nobody reads.
+    std::string appends() {
+        const int64_t lists = 1 + below(2);
+        std::string heads, given, carried, made, results, body, readers, outputs = "v1";
+        for (int64_t k = 0; k < lists; ++k) {
+            const std::string row = pick({"w", "v", "r", "x", "six"});
+            const std::string first = pick({"", row == "x" || row == "six" ? "z" : "two"});
+            heads += fmt::format("   e{0} = {1}\n", k,
+                                 first.empty()  ? "SequenceEmpty ()"
+                                 : first == "z" ? "SequenceConstruct (z6)"
+                                                : "SequenceConstruct (two, two)");
+            given += fmt::format(", e{}", k);
+            carried += fmt::format(", s{}", k);
+            made += fmt::format(", t{}", k);
+            results += fmt::format(", l{}", k);
+            body += fmt::format("      t{0} = SequenceInsert(s{0}, {1})\n", k, row);
+            const int64_t rank = row == "x" || row == "six" ? 1 : 2, isNew = below(2);
+            const int64_t axis = below(rank + isNew), back = below(2) * (rank + isNew);
+            readers +=
+                fmt::format("   all{0} = ConcatFromSequence<axis = {1}, new_axis = {2}>(l{0})\n", k,
+                            axis - back, isNew);
+            outputs += fmt::format(", all{}", k);
+            if (below(2) == 0) {
+                readers += fmt::format("   n{0} = SequenceLength(l{0})\n", k);
+                outputs += fmt::format(", n{}", k);
+            }
+            if (first.empty() && below(2) == 0) {
+                readers +=
+                    fmt::format("   at{0} = SequenceAt(l{0}, {1})\n", k, pick({"zero", "back"}));
+                outputs += fmt::format(", at{}", k);
+            }
+        }
+        const bool isIdle = below(2) == 0; // two values that only lead to each other
+        return fmt::format(
+            "g (float[2,3] v0, float[6] z6, int64 trips) => ({}) <int64 zero = {{0}}, int64 back = "
+            "{{-1}}, bool yes = {{1}}, float[2,3] two = {{1,2,3,4,5,6}}, int64[1] flat = {{-1}}, "
+            "float[2,3] k = {{1,0,2,0,3,0}}> {{\n{}"
+            "   v1{}{} = Loop(trips, yes, v0{}{}) <body = b (int64 i, bool go, v{}{}) => "
+            "(again, w{}{}) {{\n      w = Add(v, k)\n      r = Mul(w, v)\n"
+            "      six = Reshape(r, flat)\n      x = Reshape(v, flat)\n{}{}"
+            "      again = Identity(go)\n   }}>\n{} }}",
+            outputs, heads, isIdle ? ", a1, b1" : "", results, isIdle ? ", two, v0" : "", given,
+            isIdle ? ", a, b" : "", carried, isIdle ? ", c, d" : "", made,
+            isIdle ? "      c = Add(b, k)\n      d = Mul(a, v)\n" : "", body, readers);
+    }
+
     /// Of tensors that nobody knows.
     std::string edits() {
         std::string text = "g (float[2] x, float[2] z) => (one, all, length) <int64 zero = {0}, "
@@ -115,7 +162,71 @@ void expectFoldsToTheSame(const std::string& text) {
     }
 }
 
+void expectStacks(const std::string& text) {
+    SCOPED_TRACE(text);
+    Graph given = parsed(text, 17);
+    ASSERT_FALSE(given.outputs().empty());
+    Graph prepared = given.clone();
+    Progress progress;
+    auto done = prepareGraph(prepared, progress);
+    ASSERT_TRUE(done) << done.error().text();
+    ASSERT_TRUE(verify(prepared));
+    for (NodeId id : prepared.nodes()) {
+        EXPECT_EQ(std::string(nameOf(prepared.node(id).op)).find("Sequence"), std::string::npos)
+            << nameOf(prepared.node(id).op);
+        if (prepared.node(id).op == Op::Loop) {
+            EXPECT_EQ(prepared.node(id).explicitInputs, 3U); // and what nobody reads is gone
+        }
+    }
+    for (const int64_t trips : {1, 2, 5}) {
+        Tensor count(DType::Int64, {});
+        count.setInt(0, trips);
+        const std::vector<ReferenceValue> inputs{
+            ReferenceValue::from(Tensor::ofFloats({2, 3}, {1, -2, 3, 0, 5, -1})),
+            ReferenceValue::from(Tensor::ofFloats({6}, {7, 8, 9, 10, 11, 12})),
+            ReferenceValue::from(count)};
+        const auto wanted = resultsOf(given, inputs), made = resultsOf(prepared, inputs);
+        ASSERT_EQ(made.size(), wanted.size());
+        for (size_t i = 0; i < made.size(); ++i) {
+            EXPECT_EQ(made[i].extents, wanted[i].extents);
+            EXPECT_EQ(made[i].ints, wanted[i].ints);
+            EXPECT_EQ(made[i].floats, wanted[i].floats);
+        }
+    }
+}
+
 } // namespace
+
+TEST(Sequences, LoopsStackWhatTheyAppend) {
+    for (uint32_t seed = 0; seed < 200 && !HasFailure(); ++seed)
+        expectStacks(RandomText(seed).appends());
+}
+
+TEST(Sequences, OtherSequencesOfLoopsStay) {
+    for (const char* body :
+         {"t = SequenceInsert(s, p, i)",
+          "u = SequenceInsert(s, p) t = "
+          "SequenceInsert(u, p)",
+          "n = SequenceLength(s) f = Cast<to = 1>(n) r = Add(f, p) t = "
+          "SequenceInsert(s, r)",
+          "t = SequenceErase(s)", "r = Concat<axis = 0>(p, p) t = Identity(s)"}) {
+        Graph given =
+            parsed(std::string("g (float[2] x, int64 n) => (y, all) { e = "
+                               "SequenceConstruct(x, x) y, l = Loop(n, , x, e) <body = b "
+                               "(int64 i, bool go, p, s) => (again, q, t) { q = Add(p, p) ") +
+                       body +
+                       " again = Identity(go) }> all = ConcatFromSequence<axis = "
+                       "0>(l) }",
+                   17);
+        ASSERT_FALSE(given.outputs().empty()) << body;
+        Progress progress;
+        ASSERT_TRUE(prepareGraph(given, progress)) << body;
+        const auto ids = given.nodes();
+        EXPECT_TRUE(std::any_of(ids.begin(), ids.end(), [&](NodeId id) {
+            return given.node(id).op == Op::ConcatFromSequence;
+        })) << body;
+    }
+}
 
 TEST(Sequences, LoopsOfConstantsFold) {
     for (uint32_t seed = 0; seed < 300 && !HasFailure(); ++seed)
