@@ -109,8 +109,8 @@ private:
     size_t constantBytes(const Step& step);
     KernelResult kernelFor(const Step& step, Threads& threads, Choices* choices);
     std::vector<TensorPtr> constantsOf(const Step& step) const;
-    std::vector<ReferenceValue> givenTo(const Step& step);
-    std::optional<Result<std::vector<ReferenceValue>>> runNative(size_t index);
+    std::optional<Result<void>> runNative(size_t index);
+    template <typename Value> Result<void> storeAll(const Step& step, std::vector<Value>& made);
     Result<void> runStep(size_t index, RunContext& context, Progress& progress);
     Result<void> runReference(size_t index, Progress& progress);
 
@@ -197,7 +197,8 @@ void CpuExecutable::prepareStep(const Step& step, Choices& choices) {
     }
     if (host) {
         if (step.program.body)
-            m_dynamic.back() = std::make_unique<DynamicStep>(step.program.body, constantsOf(step));
+            m_dynamic.back() = std::make_unique<DynamicStep>(step.program.body, constantsOf(step),
+                                                             m_threads.count());
         m_reasons[index].push_back({"dynamic-dim", "shapes depend on data", {}, {}});
         return;
     }
@@ -287,21 +288,26 @@ std::vector<TensorPtr> CpuExecutable::constantsOf(const Step& step) const {
     return out;
 }
 
-/// Inputs as the step's own plan or kernel wants them: constants without data.
-std::vector<ReferenceValue> CpuExecutable::givenTo(const Step& step) {
-    std::vector<ReferenceValue> out;
-    for (uint32_t input : step.inputs)
-        out.push_back(m_plan->values[input].constant ? headOf(*m_plan->values[input].constant)
-                                                     : m_store.reference(input));
-    return out;
+/// By kernels for the shapes of this run; none where there are no such kernels.
+std::optional<Result<void>> CpuExecutable::runNative(size_t index) {
+    if (!m_dynamic[index])
+        return std::nullopt;
+    const Step& step = m_plan->steps[index];
+    const auto inputs = m_store.lent(step.inputs);
+    if (!inputs)
+        return std::nullopt;
+    auto made = m_dynamic[index]->run(*inputs, allowedIn(step));
+    if (!made)
+        return std::nullopt;
+    return *made ? storeAll(step, **made) : Result<void>(failure(made->error()));
 }
 
-/// By kernels for the shapes of this run; none where there are no such kernels.
-std::optional<Result<std::vector<ReferenceValue>>> CpuExecutable::runNative(size_t index) {
-    const Step& step = m_plan->steps[index];
-    if (m_dynamic[index])
-        return m_dynamic[index]->run(givenTo(step), m_threads, allowedIn(step));
-    return std::nullopt;
+template <typename Value>
+Result<void> CpuExecutable::storeAll(const Step& step, std::vector<Value>& made) {
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+        if (auto stored = m_store.store(step.outputs[i], std::move(made[i])); !stored)
+            return stored;
+    return {};
 }
 
 Result<void> CpuExecutable::runReference(size_t index, Progress& progress) {
@@ -313,19 +319,13 @@ Result<void> CpuExecutable::runReference(size_t index, Progress& progress) {
     if (auto body = m_bodies.find(index); body != m_bodies.end())
         if (auto ran = body->second.run(m_store, *m_pool, progress))
             return *ran;
-    auto outputs = runNative(index);
-    if (!outputs) {
-        std::vector<ReferenceValue> inputs;
-        for (uint32_t input : step.inputs)
-            inputs.push_back(m_store.reference(input));
-        outputs = interpret(*step.program.body, std::move(inputs), *m_pool, progress);
-    }
-    if (!*outputs)
-        return failure(outputs->error());
-    for (size_t i = 0; i < step.outputs.size(); ++i)
-        if (auto stored = m_store.store(step.outputs[i], std::move((**outputs)[i])); !stored)
-            return failure(stored.error());
-    return {};
+    if (auto ran = runNative(index))
+        return *ran;
+    std::vector<ReferenceValue> inputs;
+    for (uint32_t input : step.inputs)
+        inputs.push_back(m_store.reference(input));
+    auto outputs = interpret(*step.program.body, std::move(inputs), *m_pool, progress);
+    return outputs ? storeAll(step, *outputs) : failure(outputs.error());
 }
 
 Result<void> CpuExecutable::runStep(size_t index, RunContext& context, Progress& progress) {

@@ -23,6 +23,9 @@ constexpr size_t mostPlannedBytes = size_t{256} << 20;
 /// What a plan with its kernels holds besides values and constants; packed weights are shared.
 constexpr size_t bytesOfKernels = size_t{128} << 10;
 
+/// From so much on, which the reference functions would widen, a plan for all shapes pays at once.
+constexpr size_t widenedBytes = size_t{1} << 18;
+
 /// Shapes and elements that are remembered, with and without plans.
 constexpr size_t mostKept = 2048;
 
@@ -35,6 +38,26 @@ PlannedBody::Shapes shapesOf(const std::vector<Tensor>& inputs, const std::vecto
     for (const std::vector<Tensor>* tensors : {&inputs, &given})
         for (const Tensor& tensor : *tensors)
             out.emplace_back(tensor.dtype(), tensor.extents());
+    return out;
+}
+
+/// Whether a plan takes inputs of these shapes; those on the host are of any.
+bool fits(const Plan& plan, const PlannedBody::Shapes& shapes) {
+    for (size_t i = 0; i < plan.inputs.size(); ++i) {
+        const PlanValue& value = plan.values[plan.inputs[i]];
+        if (value.dtype != shapes[i].first ||
+            (value.residence != Residence::Host && value.extents != shapes[i].second))
+            return false;
+    }
+    return plan.inputs.size() == shapes.size();
+}
+
+size_t bytesOfConstants(const Graph& body, const std::vector<TensorPtr>& captured) {
+    size_t out = 0;
+    for (ValueId id : body.values())
+        out += body.isConstant(id) ? body.value(id).constant->byteCount() : 0;
+    for (const TensorPtr& constant : captured)
+        out += constant ? constant->byteCount() : 0;
     return out;
 }
 
@@ -65,7 +88,7 @@ size_t bytesOfNewConstants(const Plan& plan, const Graph& body) {
 }
 
 std::shared_ptr<const Plan> planOf(const Graph& graph, const BodyPlanning& planning,
-                                   Progress& progress) {
+                                   bool openInputs, Progress& progress) {
     for (ValueId output : graph.outputs())
         if (graph.value(output).type.kind != TypeKind::Tensor)
             return nullptr;
@@ -78,6 +101,7 @@ std::shared_ptr<const Plan> planOf(const Graph& graph, const BodyPlanning& plann
     options.profile = &*profile;
     options.backend = &planning.backend;
     options.precision = planning.outer.precision;
+    options.openInputs = openInputs;
     auto plan = makePlan(std::make_shared<const Graph>(std::move(prepared)), options, progress);
     return plan ? *plan : nullptr;
 }
@@ -105,7 +129,8 @@ struct PlannedBody::Kept {
 
 PlannedBody::PlannedBody(SubgraphRef ref, std::vector<TensorPtr> constants,
                          std::shared_ptr<const Plan> plan)
-    : m_ref(std::move(ref)), m_constants(std::move(constants)), m_plan(std::move(plan)) {}
+    : m_ref(std::move(ref)), m_constants(std::move(constants)), m_plan(std::move(plan)),
+      m_constantBytes(bytesOfConstants(*m_ref.graph, m_constants)) {}
 
 PlannedBody::~PlannedBody() = default;
 PlannedBody::PlannedBody(PlannedBody&&) noexcept = default;
@@ -211,6 +236,15 @@ void PlannedBody::makeRoom() {
     }
 }
 
+/// Constants and operands, which the reference functions widen in every iteration.
+bool PlannedBody::readsMuch(const std::vector<Tensor>& inputs) const {
+    size_t bytes = m_constantBytes;
+    for (const std::vector<Tensor>* tensors : {&inputs, &m_given})
+        for (const Tensor& tensor : *tensors)
+            bytes += tensor.byteCount();
+    return bytes >= widenedBytes;
+}
+
 /// Whether the step's own plan is.
 bool PlannedBody::isPlannedFor(const Shapes& shapes) const {
     return m_plan && shapes == shapesOf(*m_plan);
@@ -228,7 +262,7 @@ Executable* PlannedBody::prepare(Kept& kept, const Key& key, const BodyPlanning&
     const Clock::time_point begin = Clock::now();
     kept.isTried = true;
     const std::shared_ptr<const Plan> plan =
-        isPlanned ? m_plan : planOf(*kept.graph, planning, progress);
+        isPlanned ? m_plan : planOf(*kept.graph, planning, false, progress);
     auto executable = plan ? planning.backend.prepare(plan, progress)
                            : Result<std::unique_ptr<Executable>>(nullptr);
     if (!executable || !*executable)
@@ -244,14 +278,30 @@ Executable* PlannedBody::prepare(Kept& kept, const Key& key, const BodyPlanning&
     return kept.executable.get();
 }
 
-/// The step's own plan, for any elements; null where it cannot be prepared.
-Executable* PlannedBody::general(const BodyPlanning& planning, Progress& progress) {
-    if (!m_general && !m_isGeneralTried) {
-        m_isGeneralTried = true;
-        if (auto executable = planning.backend.prepare(m_plan, progress))
-            m_general = std::move(*executable);
+/// For what comes for the first time: the step's own plan where that is for such shapes, with any
+/// elements, else one for all shapes that the body may be given, where the reference functions
+/// would widen much. Null where there is none.
+Executable* PlannedBody::general(const Key& key, const std::vector<Tensor>& inputs,
+                                 const BodyPlanning& planning, Progress& progress) {
+    const bool isOwn = isPlannedFor(key.shapes);
+    if (!isOwn && !readsMuch(inputs))
+        return nullptr;
+    General& out = isOwn ? m_own : m_open;
+    if (!out.isTried) {
+        out.isTried = true;
+        std::vector<Type> types;
+        for (ValueId input : m_ref.graph->inputs())
+            types.push_back(m_ref.graph->value(input).type);
+        const std::shared_ptr<const Plan> plan =
+            isOwn ? m_plan : planOf(standalone(types), planning, true, progress);
+        auto executable = plan ? planning.backend.prepare(plan, progress)
+                               : Result<std::unique_ptr<Executable>>(nullptr);
+        if (executable && *executable) {
+            out.executable = std::move(*executable);
+            out.plan = plan;
+        }
     }
-    return m_general.get();
+    return out.executable && fits(*out.plan, key.shapes) ? out.executable.get() : nullptr;
 }
 
 std::optional<Result<std::vector<Tensor>>> PlannedBody::run(const std::vector<Tensor>& inputs,
@@ -261,8 +311,8 @@ std::optional<Result<std::vector<Tensor>>> PlannedBody::run(const std::vector<Te
     Kept& kept = ask(key, inputs);
     Executable* executable = prepare(kept, key, planning, progress);
     const bool isOwn = executable != nullptr;
-    if (!isOwn && !key.elements.empty() && isPlannedFor(key.shapes))
-        executable = general(planning, progress);
+    if (!isOwn)
+        executable = general(key, inputs, planning, progress);
     if (!executable)
         return std::nullopt;
     std::vector<Tensor> all = inputs;

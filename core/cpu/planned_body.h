@@ -63,6 +63,13 @@ private:
     struct Key;
     struct Kept;
 
+    /// For what comes for the first time: steps behind open shapes run as dynamic_step.h says.
+    struct General {
+        std::shared_ptr<const Plan> plan;
+        std::unique_ptr<Executable> executable; ///< null: not tried, or it cannot be had
+        bool isTried = false;
+    };
+
     Key keyOf(const std::vector<Tensor>& inputs);
     const Tensor& inputAt(size_t place, const std::vector<Tensor>& inputs) const;
     void assume(Graph& graph, const std::vector<size_t>& places,
@@ -75,19 +82,22 @@ private:
     bool isPlannedFor(const Shapes& shapes) const;
     Executable* prepare(Kept& kept, const Key& key, const BodyPlanning& planning,
                         Progress& progress);
-    Executable* general(const BodyPlanning& planning, Progress& progress);
+    Executable* general(const Key& key, const std::vector<Tensor>& inputs,
+                        const BodyPlanning& planning, Progress& progress);
+    bool readsMuch(const std::vector<Tensor>& inputs) const;
 
     SubgraphRef m_ref;
     std::vector<TensorPtr> m_constants;
     std::shared_ptr<const Plan> m_plan; ///< of the step
+    size_t m_constantBytes = 0;
     std::vector<Tensor> m_given;
     std::map<Key, Kept> m_kept;
     Kept* m_asked = nullptr;
     uint64_t m_clock = 0; ///< of questions
     /// Inputs whose elements shapes depend on, by the shapes of all.
     std::map<Shapes, std::vector<size_t>> m_deciders;
-    std::unique_ptr<Executable> m_general; ///< of the step's plan, where shapes depend on elements
-    bool m_isGeneralTried = false;
+    General m_own;            ///< of the step's plan, where shapes depend on elements
+    General m_open;           ///< for inputs of all shapes
     double m_planSeconds = 0; ///< that the last plan took to make
     size_t m_planBytes = 0;   ///< that it may hold
 };

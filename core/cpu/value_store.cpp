@@ -30,6 +30,20 @@ Result<void> checkMemory(const Plan& plan) {
                    plan.graph->name(), "give smaller dimensions, e.g. --dim N=1");
 }
 
+/// Memory of the store, as long as nothing else is written there.
+class LentMemory final : public Storage {
+public:
+    LentMemory(std::byte* data, size_t size) : m_data(data), m_size(size) {}
+
+    std::byte* data() override { return m_data; }
+
+    size_t size() const override { return m_size; }
+
+private:
+    std::byte* m_data;
+    size_t m_size;
+};
+
 ValueStore::ValueStore(std::shared_ptr<const Plan> plan, Pages& pages)
     : m_plan(std::move(plan)), m_pages(pages),
       m_arena(pages.take(static_cast<size_t>(m_plan->arenaBytes))),
@@ -41,7 +55,9 @@ Result<void> ValueStore::begin(std::span<const Tensor> inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
         const uint32_t index = m_plan->inputs[i];
         if (m_plan->values[index].residence == Residence::Host)
-            m_host[index] = ReferenceValue::from(inputs[i]);
+            m_host[index] = sizeOf(inputs[i].dtype()) == 0
+                                ? HostValue{ReferenceValue::from(inputs[i]), {}}
+                                : HostValue{{}, inputs[i]};
         else
             m_tensors[index] = inputs[i];
     }
@@ -106,15 +122,16 @@ ReferenceValue ValueStore::reference(uint32_t index) {
     const PlanValue& value = m_plan->values[index];
     if (value.constant)
         return ReferenceValue::from(*value.constant);
-    if (value.residence == Residence::Host)
-        return m_host[index];
-    return ReferenceValue::from(dense(index));
+    if (value.residence != Residence::Host)
+        return ReferenceValue::from(dense(index));
+    const HostValue& host = m_host[index];
+    return host.wide ? *host.wide : ReferenceValue::from(host.own);
 }
 
 Result<void> ValueStore::store(uint32_t index, ReferenceValue from) {
     const PlanValue& value = m_plan->values[index];
     if (value.residence == Residence::Host) {
-        m_host[index] = std::move(from);
+        m_host[index] = {std::move(from), {}};
         return {};
     }
     if (auto fits = checkComputed(value, from); !fits)
@@ -123,21 +140,60 @@ Result<void> ValueStore::store(uint32_t index, ReferenceValue from) {
     return {};
 }
 
+bool ValueStore::isHostTensor(uint32_t index) const {
+    const HostValue& host = m_host[index];
+    return host.own.defined() || (host.wide && host.wide->kind == TypeKind::Tensor);
+}
+
+const Extents& ValueStore::hostExtents(uint32_t index) const {
+    return m_host[index].wide ? m_host[index].wide->extents : m_host[index].own.extents();
+}
+
 std::optional<Tensor> ValueStore::tensor(uint32_t index) {
     const PlanValue& value = m_plan->values[index];
     if (value.constant)
         return *value.constant;
+    if (value.residence == Residence::Input && !m_replaced.contains(index))
+        return m_tensors[index];
     if (value.residence != Residence::Host)
         return dense(index);
-    if (m_host[index].kind != TypeKind::Tensor)
-        return std::nullopt;
-    return m_host[index].toTensor();
+    HostValue& host = m_host[index];
+    if (!host.own.defined() && isHostTensor(index) && sizeOf(host.wide->dtype) != 0)
+        host.own = host.wide->toTensor();
+    return host.own.defined() ? std::optional(host.own) : std::nullopt;
 }
 
-Result<void> ValueStore::store(uint32_t index, const Tensor& from) {
+std::optional<Tensor> ValueStore::lent(uint32_t index) {
     const PlanValue& value = m_plan->values[index];
-    if (value.residence == Residence::Host || from.dtype() != value.dtype ||
-        from.extents() != value.extents)
+    const bool isInMemory = value.residence == Residence::Arena ||
+                            value.residence == Residence::Output ||
+                            value.residence == Residence::Alias;
+    if (value.constant || !isInMemory || m_replaced.contains(index) ||
+        !isRowMajor(value.extents, value.strides))
+        return tensor(index);
+    const size_t bytes =
+        static_cast<size_t>(elementCount(value.extents).value_or(0)) * sizeOf(value.dtype);
+    return Tensor(value.dtype, value.extents, std::make_shared<LentMemory>(data(index), bytes));
+}
+
+std::optional<std::vector<Tensor>> ValueStore::lent(const std::vector<uint32_t>& values) {
+    std::vector<Tensor> out;
+    for (uint32_t value : values) {
+        auto one = lent(value);
+        if (!one || sizeOf(one->dtype()) == 0)
+            return std::nullopt;
+        out.push_back(std::move(*one));
+    }
+    return out;
+}
+
+Result<void> ValueStore::store(uint32_t index, Tensor from) {
+    const PlanValue& value = m_plan->values[index];
+    if (value.residence == Residence::Host) {
+        m_host[index] = {{}, std::move(from)};
+        return {};
+    }
+    if (from.dtype() != value.dtype || from.extents() != value.extents)
         return store(index, ReferenceValue::from(from)); // which says what is wrong
     toStrided(value, from, data(index));
     return {};
@@ -146,14 +202,14 @@ Result<void> ValueStore::store(uint32_t index, const Tensor& from) {
 void ValueStore::showOne(uint32_t index, RunShapes& shapes) {
     const PlanValue& value = m_plan->values[index];
     const bool host = value.residence == Residence::Host;
-    if (sizeOf(value.dtype) == 0 || (host && m_host[index].kind != TypeKind::Tensor))
+    if (sizeOf(value.dtype) == 0 || (host && !isHostTensor(index)))
         return;
-    const Extents& extents = host ? m_host[index].extents : value.extents;
+    const Extents& extents = host ? hostExtents(index) : value.extents;
     if (host)
         shapes.extents[value.name] = extents;
     if (elementCount(extents).value_or(maxShapeElements + 1) <= maxShapeElements)
         shapes.contents[value.name] =
-            std::make_shared<const Tensor>(host ? m_host[index].toTensor() : dense(index));
+            std::make_shared<const Tensor>(host ? tensor(index).value_or(Tensor()) : dense(index));
 }
 
 void ValueStore::show(uint32_t made, RunShapes& shapes) {
@@ -175,15 +231,17 @@ Result<std::vector<Tensor>> ValueStore::finish() {
             outputs.push_back(value.constant->clone());
         else if (value.residence != Residence::Host)
             outputs.push_back(dense(index));
-        else if (m_host[index].kind == TypeKind::Tensor)
-            outputs.push_back(m_host[index].toTensor());
+        else if (m_host[index].own.defined())
+            outputs.push_back(m_host[index].own.clone()); // it may be the caller's input
+        else if (isHostTensor(index))
+            outputs.push_back(m_host[index].wide->toTensor());
         else
             return failure("run.outputs", "output `" + value.name + "` is not a tensor", value.name,
                            "use the interpreter for sequences and optionals");
     }
     for (Tensor& tensor : m_tensors)
         tensor = {};
-    for (ReferenceValue& value : m_host)
+    for (HostValue& value : m_host)
         value = {};
     return outputs;
 }

@@ -44,11 +44,14 @@ public:
     /// A copy in row-major order. Not of Host values.
     Tensor dense(uint32_t value);
     ReferenceValue reference(uint32_t value);
-    /// The same dense and in its own type; none when it is no tensor.
+    /// The same dense and in its own type; none when it is no tensor of elements of a fixed size.
     std::optional<Tensor> tensor(uint32_t value);
+    /// As tensor(), but where it lies if it is dense there: for reading, within one step.
+    std::optional<Tensor> lent(uint32_t value);
+    std::optional<std::vector<Tensor>> lent(const std::vector<uint32_t>& values);
     /// Error "run.shape": the computed value is not of the planned type.
     Result<void> store(uint32_t value, ReferenceValue from);
-    Result<void> store(uint32_t value, const Tensor& from);
+    Result<void> store(uint32_t value, Tensor from);
 
     /// What a value that was just computed says of shapes, and its views with it.
     void show(uint32_t value, RunShapes& shapes);
@@ -57,6 +60,14 @@ public:
     Result<std::vector<Tensor>> finish();
 
 private:
+    /// In the form in which it was computed, or in both.
+    struct HostValue {
+        std::optional<ReferenceValue> wide;
+        Tensor own; ///< undefined: not asked for, or no tensor of elements of a fixed size
+    };
+
+    bool isHostTensor(uint32_t value) const;
+    const Extents& hostExtents(uint32_t value) const;
     void showOne(uint32_t value, RunShapes& shapes);
     std::byte* take(const PlanValue& value);
 
@@ -67,7 +78,7 @@ private:
     std::map<uint32_t, std::byte*> m_fixed; ///< results of constants that a run computes, by value
     std::map<uint32_t, const std::byte*> m_replaced;
     std::vector<Tensor> m_tensors; ///< per plan value: inputs and outputs
-    std::vector<ReferenceValue> m_host;
+    std::vector<HostValue> m_host;
     std::multimap<uint32_t, uint32_t> m_views; ///< by root; filled when first shown
 };
 

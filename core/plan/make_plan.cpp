@@ -312,7 +312,8 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
                                              const PlanOptions& options, Progress& progress) {
     assert(options.profile && "a plan needs a device profile");
     for (ValueId id : graph->inputs())
-        if (graph->value(id).type.kind == TypeKind::Tensor && !graph->value(id).type.elementCount())
+        if (!options.openInputs && graph->value(id).type.kind == TypeKind::Tensor &&
+            !graph->value(id).type.elementCount())
             return failure("plan.dynamic",
                            "shape " + graph->value(id).type.text() + " of input `" +
                                graph->value(id).name + "` is not known",

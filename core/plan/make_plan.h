@@ -24,11 +24,14 @@ struct PlanOptions : PlanForm {
     /// Inputs that are the same in every run, for prediction: of a part of a graph, what the graph
     /// around it computes from constants alone.
     std::set<std::string> fixedInputs = {};
+    /// Inputs without static shapes are values of the host, as inner values are whose shapes depend
+    /// on data; false: an error.
+    bool openInputs = false;
 };
 
-/// Orders, lowers, splits what does not lower, decides views, layouts and buffers. Every shape of
-/// the graph must be static (bindAllDimensions). Error "plan.dynamic" names the first value that is
-/// not.
+/// Orders, lowers, splits what does not lower, decides views, layouts and buffers. The shapes
+/// of inputs must be static (bindAllDimensions) unless options.openInputs. Error "plan.dynamic"
+/// names the first that is not.
 Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
                                              const PlanOptions& options, Progress& progress);
 
