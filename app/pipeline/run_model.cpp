@@ -39,6 +39,16 @@ Result<std::shared_ptr<const Graph>> graphToRun(const LoadedModel& model,
 }
 
 /// One attempt.
+/// A value inside that was stored in 16 bits, in the type that the model's own value has.
+Tensor widened(const Tensor& tensor, const Graph& model, ValueId own) {
+    const DType type = model.value(own).type.dtype;
+    if (!isFloat(type) || !isFloat(tensor.dtype()) || type == tensor.dtype())
+        return tensor;
+    ReferenceValue out = ReferenceValue::from(tensor);
+    out.dtype = type;
+    return out.toTensor();
+}
+
 Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& options,
                                Progress& progress) {
     CompileOptions compile = options.run;
@@ -82,7 +92,8 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     std::vector<Tensor> comparable;
     for (size_t i = 0, first = out.outputs.size() - out.inner; i < out.outputs.size(); ++i)
         if (i < first || shared[i - first])
-            comparable.push_back(out.outputs[i]);
+            comparable.push_back(
+                widened(out.outputs[i], *judged, judged->outputs()[comparable.size()]));
     std::optional<Graph> fused;
     if (options.fused)
         fused = sized((*chosen)->clone(), model.dims);

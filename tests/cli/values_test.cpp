@@ -56,6 +56,18 @@ TEST_F(CliValues, VerifyComparesTheOnesThatBothFormsHave) {
     EXPECT_EQ(output.find("FAILED"), std::string::npos) << output;
 }
 
+TEST_F(CliValues, VerifyComparesValuesThatAreStoredInSixteenBits) {
+    writeRows();
+    for (const char* precision : {"fp16", "bf16"}) {
+        const std::vector<std::string> asked{"run",         "m.onnx",  "-q",       "--dim",   "N=3",
+                                             "--precision", precision, "--verify", "--value", "*"};
+        const std::string output = outputOf(asked);
+        expectHas(output, precision == std::string("fp16") ? "m: float16" : "m: bfloat16");
+        expectHas(output, "verify 5 outputs, worst ");
+        EXPECT_EQ(output.find("FAILED"), std::string::npos) << output;
+    }
+}
+
 TEST_F(CliValues, WhatIsNotThereIsRefusedWithTheNearest) {
     writeRows();
     expectRefused({"run", "m.onnx", "-q", "--value", "mm", "-o", "out"}, ExitInput,
