@@ -64,6 +64,16 @@ constexpr std::array prices{
     Price{ProbeOf::Channels, &DeviceProfile::fewChannels, 1, 0.01, 16},
 };
 
+/// Rates, and the probes that decide them. Where other terms are what takes the time, a rate could
+/// grow for ever: it stays when moving it leaves more than this share of the error.
+constexpr std::array<std::pair<ProbeOf, double DeviceProfile::*>, 4> rates{{
+    {ProbeOf::Dram, &DeviceProfile::dramBandwidth},
+    {ProbeOf::Cache, &DeviceProfile::l2Bandwidth},
+    {ProbeOf::Wait, &DeviceProfile::waitBandwidth},
+    {ProbeOf::Issue, &DeviceProfile::issueEfficiency},
+}};
+constexpr double leastGain = 0.98;
+
 /// All figures for one exponent.
 DeviceProfile fitted(DeviceProfile profile, const std::vector<MeasuredProbe>& probes) {
     // By the figure that they decide.
@@ -85,10 +95,14 @@ DeviceProfile fitted(DeviceProfile profile, const std::vector<MeasuredProbe>& pr
     if (profile.waitBandwidth <= 0 && !parts[{ProbeOf::Wait, 0}].empty())
         profile.waitBandwidth = profile.l2Bandwidth;
     for (int round = 0; round < rounds; ++round) {
-        profile.dramBandwidth *= step(ProbeOf::Dram);
-        profile.l2Bandwidth *= step(ProbeOf::Cache);
-        profile.waitBandwidth *= step(ProbeOf::Wait);
-        profile.issueEfficiency *= step(ProbeOf::Issue);
+        for (const auto& [of, member] : rates) {
+            const double before = profile.*member,
+                         wrong = std::log(excess(parts[{of, 0}], profile));
+            profile.*member *= step(of);
+            const double left = std::log(excess(parts[{of, 0}], profile));
+            if (std::abs(left) > leastGain * std::abs(wrong))
+                profile.*member = before;
+        }
         for (const Price& price : prices)
             if (!parts[{price.of, 0}].empty())
                 profile.*price.member =

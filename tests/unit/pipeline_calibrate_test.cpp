@@ -127,6 +127,17 @@ TEST(Calibrate, MoreThanThePeakRaisesThePeak) {
     EXPECT_NEAR(found.fp32Flops * found.matrixEfficiency / 900e9, 1, 0.03);
 }
 
+TEST(Calibrate, ARateStaysWhereOtherTermsTakeTheTime) {
+    const DeviceProfile truth = machine();
+    std::vector<MeasuredProbe> measured = measuredBy(truth);
+    for (MeasuredProbe& probe : measured)
+        if (probe.probe->of == ProbeOf::Cache)
+            probe.seconds /= 20; // what no bandwidth explains
+    const DeviceProfile found = fitProfile(truth, measured);
+    EXPECT_LT(found.l2Bandwidth, 1000 * truth.l2Bandwidth);
+    EXPECT_NEAR(found.dramBandwidth / truth.dramBandwidth, 1, 0.2);
+}
+
 TEST(Calibrate, AProfileSurvivesItsFile) {
     testing_support::TemporaryFolder folder;
     DeviceProfile profile = machine();
