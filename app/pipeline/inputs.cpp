@@ -20,23 +20,82 @@ namespace fuselage::app {
 
 namespace {
 
-/// The smallest extent of a table that this value indexes, through any chain of views and casts.
+/// The extent that the elements of an index are below; none where the use is no index.
+std::optional<int64_t> extentIndexed(const Graph& graph, const Use& use) {
+    const Node& node = graph.node(use.node);
+    if (use.slot != 1)
+        return std::nullopt;
+    const auto extentOf = [&](size_t axis) -> std::optional<int64_t> {
+        const Type& table = graph.value(node.inputs[0]).type;
+        const auto extent = table.shape && axis < table.shape->size()
+                                ? (*table.shape)[axis].number()
+                                : std::nullopt;
+        return extent ? std::optional(std::max<int64_t>(*extent, 1)) : std::nullopt;
+    };
+    switch (node.op) {
+    case Op::Gather:
+    case Op::GatherElements:
+    case Op::ScatterElements: {
+        const auto axis = normalizedAxis(node.attributes.integer("axis"),
+                                         graph.value(node.inputs[0]).type.rank());
+        return axis ? extentOf(*axis) : std::nullopt;
+    }
+    case Op::GatherND:
+    case Op::ScatterND: { // rows of places: the smallest extent holds for each
+        const auto index = graph.value(node.inputs[1]).type.extents();
+        if (!index || index->empty())
+            return std::nullopt;
+        const auto batch = static_cast<size_t>(
+            node.op == Op::GatherND ? std::max<int64_t>(node.attributes.integer("batch_dims"), 0)
+                                    : 0);
+        std::optional<int64_t> least;
+        for (int64_t i = 0; i < index->back(); ++i)
+            if (const auto extent = extentOf(batch + static_cast<size_t>(i)))
+                least = std::min(least.value_or(*extent), *extent);
+        return least;
+    }
+    default:
+        return std::nullopt;
+    }
+}
+
+/// What is added to a value before it is an index, at most: 0 for other nodes, none where nobody
+/// knows.
+std::optional<int64_t> mostAdded(const Graph& graph, const Use& use) {
+    const Node& node = graph.node(use.node);
+    if (node.op != Op::Add || node.inputs.size() != 2)
+        return 0;
+    const TensorPtr added = graph.value(node.inputs[1 - use.slot]).constant;
+    if (!added || !isInteger(added->dtype()) || added->elementCount() == 0)
+        return std::nullopt;
+    int64_t most = 0;
+    for (int64_t i = 0; i < added->elementCount(); ++i)
+        most = std::max(most, added->intAt(i));
+    return most;
+}
+
+/// Whether elements of the node's first result are elements of this operand, or little else.
+bool passesOn(const Node& node, uint32_t slot) {
+    if (node.outputs.empty() || !node.outputs[0].valid())
+        return false;
+    return slot == 0 || node.op == Op::Concat || (node.op == Op::Add && slot == 1) ||
+           (node.op == Op::Where && slot > 0);
+}
+
+/// The smallest extent of a table that this value indexes, through any chain of views, casts, parts
+/// and constant offsets.
 int64_t indexLimit(const Graph& graph, ValueId id, int depth = 0) {
     int64_t limit = INT64_MAX;
-    if (depth > 8)
+    if (depth > 12)
         return limit;
     for (const Use& use : graph.value(id).uses) {
-        const Node& node = graph.node(use.node);
-        bool indexes = (node.op == Op::Gather || node.op == Op::GatherElements) && use.slot == 1;
-        if (indexes) {
-            const Type& table = graph.value(node.inputs[0]).type;
-            auto axis = normalizedAxis(node.attributes.integer("axis"), table.rank());
-            if (table.shape && axis)
-                if (auto extent = (*table.shape)[*axis].number())
-                    limit = std::min(limit, std::max<int64_t>(*extent, 1));
-        } else if (!node.outputs.empty() && node.outputs[0].valid() && use.slot == 0 &&
-                   node.op != Op::Gather) {
-            limit = std::min(limit, indexLimit(graph, node.outputs[0], depth + 1));
+        if (const auto extent = extentIndexed(graph, use)) {
+            limit = std::min(limit, *extent);
+        } else if (passesOn(graph.node(use.node), use.slot)) {
+            const int64_t behind = indexLimit(graph, graph.node(use.node).outputs[0], depth + 1);
+            if (behind != INT64_MAX)
+                limit = std::min(limit,
+                                 std::max<int64_t>(behind - mostAdded(graph, use).value_or(0), 1));
         }
     }
     return limit;

@@ -13,9 +13,9 @@
 namespace fuselage::app {
 
 /// One tensor per graph input. Shapes must be static. Floats are standard normal; integer inputs
-/// that index a table through Gather stay below its extent; those that are only computed with are
-/// small, of both signs, and some at the ends of types; what decoders name as the length of their
-/// caches is that length; others are 0 or 1.
+/// that index a table, also with a constant offset, stay below its extent; those that are only
+/// computed with are small, of both signs, and some at the ends of types; what decoders name as the
+/// length of their caches is that length; others are 0 or 1.
 Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed);
 
 /// What all elements of single inputs are, by the input's name: a rate, a flag, a length.

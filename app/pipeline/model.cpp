@@ -7,6 +7,9 @@
 #include "core/onnx/model_file.h"
 #include "core/ops/op_table.h"
 #include "core/passes/passes.h"
+#include "core/support/text.h"
+
+#include <fmt/format.h>
 
 #include <optional>
 #include <set>
@@ -223,11 +226,32 @@ Result<void> requireOperators(const Graph& graph) {
                                "they are");
 }
 
+namespace {
+
+/// "B=1, H=224": what the model leaves open, and was taken.
+std::string sizesTaken(const DimensionValues& dims) {
+    return joined(dims,
+                  [](const auto& dim) { return fmt::format("{}={}", dim.first, dim.second); });
+}
+
+} // namespace
+
 Error inFile(Error error, const LoadedModel& model) {
     const bool isOfData = error.code == "reference.input" || error.code == "run.index";
     if (isOfData && error.fix.empty() && model.inputs.empty())
-        error.fix = "the inputs were generated: say what the model expects with --set NAME=NUMBER, "
-                    "or give all with --inputs";
+        error.fix =
+            std::string(
+                "the inputs were generated: say what the model expects with --set NAME=NUMBER, "
+                "or give all with --inputs") +
+            (model.dims.empty()
+                 ? ""
+                 : fmt::format("; of the sizes taken ({}) --dim {}=SIZE takes another",
+                               sizesTaken(model.dims), model.dims.begin()->first));
+    if (error.code == "resource.memory" && model.dims.empty())
+        error.fix = "the model leaves no size open that could be smaller";
+    else if (error.code == "resource.memory")
+        error.fix = fmt::format("give smaller dimensions than {}: --dim {}=SIZE",
+                                sizesTaken(model.dims), model.dims.rbegin()->first);
     if (error.code.starts_with("reference.") && !model.path.empty())
         error.where = model.path + (error.where.empty() ? "" : ": node `" + error.where + "`");
     return error;

@@ -42,6 +42,32 @@ Ends endsOf(const std::vector<int64_t>& items) {
 
 } // namespace
 
+/// Places in tables, as graph networks and embeddings of several fields write them.
+TEST(GeneratedInputs, PlacesStayInTheirTables) {
+    struct Case {
+        const char* text;
+        int64_t most;
+    };
+    for (const auto& [text, most] :
+         {Case{"g (int64[2,9] x, float[5,4] t) => (float[5,4] y) <int64 zero = {0}, int64[2] s = "
+               "{9, 4}, int64[1] a = {1}, int64[9] loops = {0,1,2,3,4,0,1,2,3}> { r = Gather"
+               "<axis = 0>(x, zero) c = Concat<axis = 0>(r, loops) u = Unsqueeze(c, a) "
+               "i = Expand(u, s) v = GatherElements<axis = 0>(t, i) y = ScatterElements<axis = 0,"
+               " reduction = \"add\">(t, i, v) }",
+               4},
+          Case{"g (int64[6,3] x, float[100,4] t) => (float[6,3,4] y) <int64[3] offsets = {0, 10, "
+               "60}> { i = Add(x, offsets) y = Gather(t, i) }",
+               39},
+          Case{"g (int64[7,2] x, float[6,3,2] t) => (float[7,2] y) { y = GatherND(t, x) }", 2},
+          Case{"g (int64[7,1] x, float[9,2] t, float[7,2] u) => (float[9,2] y) { y = "
+               "ScatterND(t, x, u) }",
+               8}}) {
+        const Ends ends = endsOf(drawn(text));
+        EXPECT_EQ(ends.least, 0) << text;
+        EXPECT_EQ(ends.most, most) << text;
+    }
+}
+
 TEST(GeneratedInputs, IntegersThatAreComputedWithReachTheEndsOfTheirType) {
     const Ends int32 = endsOf(drawn("g (int32[64] x, int32[64] z) => (int32[64] y) {"
                                     " a = Add(x, z) y = Neg(a) }"));
