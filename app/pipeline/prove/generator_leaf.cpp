@@ -15,6 +15,7 @@ constexpr uint32_t percentManyAxes = 10;
 constexpr uint32_t percentEdge = 10; ///< of literals
 constexpr uint32_t percentOtherScalar = 20;
 constexpr uint32_t percentOrdered = 80; ///< of bounds
+constexpr uint32_t percentFromEnd = 15; ///< of places
 constexpr size_t mostAxes = 6;
 constexpr uint64_t rankPoint = (uint64_t{1} << 50U) + 1; ///< a structural decision
 
@@ -26,6 +27,17 @@ const Expression* otherSide(const Expression& equation, uint32_t variable) {
             equation.args[side].slot == variable)
             return &equation.args[1 - side];
     return nullptr;
+}
+
+/// Counted from either end.
+Wish somePlaces(int64_t count, const Extents& extents, Choices& choices) {
+    Wish out;
+    out.extents = extents;
+    out.contents.emplace();
+    for (int64_t i = elementCount(extents).value_or(0); i > 0; --i)
+        out.contents->push_back(int64_t{choices.pick(static_cast<uint32_t>(count))} -
+                                (choices.rarely(percentFromEnd) ? count : 0));
+    return out;
 }
 
 } // namespace
@@ -144,10 +156,13 @@ ValueId Generator::leaf(const TypePattern* type, const std::optional<SlotIndex>&
     if (!constant && !(type && type->isInput) && m_choices.rarely(percentConstant))
         constant = true;
     const VerifySpec::Values* range = rangeOf(slot);
+    const bool isPlaces = wish.places && isInteger(dtype);
+    if (constant && isPlaces && (!wish.contents || wish.extents != extents))
+        wish = somePlaces(*wish.places, extents, m_choices);
     if (constant)
         return constantLeaf(wish, range, scalar, dtype, extents);
     Type wanted = tensorType(dtype, toShape(extents));
-    if (!m_graph.inputs().empty() && !range && m_choices.rarely(percentShared))
+    if (!m_graph.inputs().empty() && !range && !isPlaces && m_choices.rarely(percentShared))
         for (ValueId input : m_graph.inputs())
             if (certainlyEqual(typeOf(input), wanted))
                 return input;
@@ -156,6 +171,9 @@ ValueId Generator::leaf(const TypePattern* type, const std::optional<SlotIndex>&
     name = m_graph.freshName(name.empty() ? "in" : name);
     if (range)
         m_ranges[name] = {range->least, range->most};
+    else if (isPlaces)
+        m_ranges[name] = {-static_cast<double>(*wish.places),
+                          static_cast<double>(*wish.places - 1)};
     return m_graph.addInput(name, wanted);
 }
 

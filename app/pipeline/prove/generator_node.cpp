@@ -246,6 +246,10 @@ void Generator::buildOperand(const Term& term, Node& node, OperandContext& conte
                              const SourceFrame* hole) {
     const OpRow& row = rowOf(node.op);
     Wish wish = operandWish(context, operand);
+    if (context.places && passesElements(node.op, operand)) {
+        wish.places = context.places;
+        wish.dtype = DType::Int64;
+    }
     if (!wish.dtype)
         wish.dtype = typeFor(node.op, operand);
     if (node.op == Op::Clip && operand == 2 && node.inputs.size() > 1 && node.inputs[1].valid())
@@ -296,8 +300,9 @@ void Generator::buildOperand(const Term& term, Node& node, OperandContext& conte
 
 void Generator::buildOperands(const Term& term, TermId id, Node& node, const Wish& wish,
                               const SourceFrame* hole) {
-    OperandContext context{node,    {},         wish.extents,  m_choices,
-                           m_named, m_partings, wish.regroups, m_leastSpatial};
+    OperandContext context{node,       {},         wish.extents,  m_choices,
+                           m_named,    m_partings, wish.regroups, m_leastSpatial,
+                           wish.places};
     const OpRow& row = rowOf(node.op);
     size_t count = row.maxInputs == variadic
                        ? std::max<size_t>(term.arguments.size(), static_cast<size_t>(row.minInputs))

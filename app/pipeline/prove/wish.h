@@ -28,6 +28,8 @@ struct Wish {
     std::optional<std::vector<int64_t>> contents; ///< of an integer constant
     std::optional<std::vector<double>> numbers;   ///< of a float constant
     std::optional<double> least;                  ///< of a scalar constant, mostly
+    /// Integers that are places among so many, counted from either end, however they are made.
+    std::optional<int64_t> places;
 };
 
 /// What is known when an operand is made.
@@ -38,8 +40,9 @@ struct OperandContext {
     Choices& choices;
     const std::vector<int64_t>& named; ///< sizes that `verify` names: another operand may have one
     Partings& partings;
-    bool regroups = false;    ///< any result with the same elements will do
-    int64_t leastSpatial = 0; ///< rows and columns that the pattern's own windows take
+    bool regroups = false;              ///< any result with the same elements will do
+    int64_t leastSpatial = 0;           ///< rows and columns that the pattern's own windows take
+    std::optional<int64_t> places = {}; ///< that the node's result should be (Wish)
 
     /// Extents of an operand that is there.
     std::optional<Extents> extents(size_t operand) const;
@@ -52,6 +55,9 @@ struct OperandContext {
 };
 
 Wish operandWish(OperandContext& context, size_t operand);
+
+/// Whether elements of the node's result are elements of this operand.
+bool passesElements(Op op, size_t operand);
 
 /// Of attentions and of products with packed weights.
 Wish transformerWish(OperandContext& context, size_t operand);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operands of operators that move elements: shapes, axes, borders, places.
 #include "app/pipeline/prove/wish_internal.h"
+#include "core/ops/op_table.h"
 
 namespace fuselage::app {
 
@@ -97,8 +98,17 @@ Wish reshapeWish(OperandContext& context, size_t operand) {
 
 Wish expandWish(OperandContext& context, size_t operand) {
     auto x = context.extents(0);
-    if (operand == 0)
-        return context.result ? ofExtents(*context.result) : Wish{};
+    if (operand == 0) {
+        if (!context.result)
+            return {};
+        constexpr uint32_t percentColumn = 30, percentOne = 25;
+        Extents from = *context.result;
+        const bool isColumn = context.choices.rarely(percentColumn);
+        for (size_t i = 0; i < from.size(); ++i)
+            if ((isColumn && i > 0) || context.choices.rarely(percentOne))
+                from[i] = 1;
+        return ofExtents(std::move(from));
+    }
     if (!x)
         return parameter({-1});
     Extents y = context.result.value_or(broadcastOf(*x, context.choices));
@@ -173,6 +183,7 @@ Wish gatherWish(OperandContext& context, size_t operand) {
                 (context.choices.rarely(20) ? int64_t{extent} : 0);
     const auto length = static_cast<int64_t>(places.size());
     Wish wish = parameter(std::move(places));
+    wish.places = extent;
     if (context.choices.rarely(12))
         wish.extents = context.choices.pick(2) == 0 ? Extents{1, length} : Extents{length, 1};
     else if (length == 1 && context.choices.rarely(30))
@@ -185,18 +196,45 @@ bool mayMeet(const OperandContext& context) {
     return context.node.attributes.string("reduction", "none") != "none";
 }
 
-/// A place of its own for each element along the axis: what is written twice has no value.
+/// Places along an axis, in a table that is as large as x but for that axis, at times smaller.
+Wish placesWish(OperandContext& context, const Extents& x, size_t axis, Extents extents) {
+    constexpr uint32_t percentSmaller = 12;
+    for (size_t i = 0; i < extents.size(); ++i)
+        if (i != axis && extents[i] > 1 && context.choices.rarely(percentSmaller))
+            --extents[i];
+    Wish wish = ofExtents(std::move(extents), DType::Int64);
+    wish.places = std::max<int64_t>(x[axis], 1);
+    return wish;
+}
+
+Wish gatherElementsWish(OperandContext& context, size_t operand) {
+    const auto x = context.extents(0);
+    if (operand == 0 || !x || x->empty())
+        return {};
+    const size_t axis = std::min(axisOf(context, x->size(), 0), x->size() - 1);
+    Extents extents = *x;
+    extents[axis] = context.dimension();
+    return placesWish(context, *x, axis, context.result.value_or(extents));
+}
+
+/// A place of its own for each element along the axis: what is written twice has no value, unless
+/// it is put together.
 Wish scatterElementsWish(OperandContext& context, size_t operand) {
     const auto x = context.extents(0);
-    if (operand == 0 || !x || x->empty() || mayMeet(context))
+    if (operand == 0 || !x || x->empty())
         return {};
     if (operand == 2)
-        return ofExtents(*x, context.types[0]->dtype);
+        return ofExtents(context.extents(1).value_or(*x), context.types[0]->dtype);
     constexpr int64_t most = 1 << 16; // elements: a larger graph is no sample
     if (productOf(*x) > most)
         return {};
     const size_t axis = std::min(axisOf(context, x->size(), 0), x->size() - 1);
     const int64_t extent = std::max<int64_t>((*x)[axis], 1);
+    if (mayMeet(context)) {
+        Extents extents = *x;
+        extents[axis] = context.dimension();
+        return placesWish(context, *x, axis, std::move(extents));
+    }
     const auto shift = static_cast<int64_t>(context.choices.pick(4));
     int64_t inner = 1; // elements between two neighbours along the axis
     for (size_t i = axis + 1; i < x->size(); ++i)
@@ -207,6 +245,7 @@ Wish scatterElementsWish(OperandContext& context, size_t operand) {
                     (context.choices.rarely(10) ? extent : 0);
     Wish wish = parameter(std::move(places));
     wish.extents = x;
+    wish.places = extent;
     return wish;
 }
 
@@ -320,6 +359,13 @@ Wish transposeWish(OperandContext& context) {
 
 } // namespace
 
+bool passesElements(Op op, size_t operand) {
+    if (op == Op::Concat)
+        return true;
+    return operand == 0 && (hasTrait(op, View) || op == Op::Expand || op == Op::Transpose ||
+                            op == Op::Slice || op == Op::Tile || op == Op::Gather);
+}
+
 std::optional<Wish> movementWish(OperandContext& context, size_t operand) {
     switch (context.node.op) {
     case Op::Reshape:
@@ -342,6 +388,8 @@ std::optional<Wish> movementWish(OperandContext& context, size_t operand) {
         return transposeWish(context);
     case Op::Gather:
         return gatherWish(context, operand);
+    case Op::GatherElements:
+        return gatherElementsWish(context, operand);
     case Op::Resize:
         return resizeWish(context, operand);
     case Op::ScatterElements:
