@@ -45,12 +45,13 @@ struct ScatterProduct {
     }
 };
 
+/// What is no number stays, as with Min and Max.
 struct ScatterLeast {
-    template <typename T> static T of(T a, T b) { return std::min(a, b); }
+    template <typename T> static T of(T a, T b) { return b < a || b != b ? b : a; }
 };
 
 struct ScatterGreatest {
-    template <typename T> static T of(T a, T b) { return std::max(a, b); }
+    template <typename T> static T of(T a, T b) { return b > a || b != b ? b : a; }
 };
 
 template <typename T> CombineFunction combineOf(const std::string& reduction) {

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace fuselage {
 
@@ -246,11 +247,11 @@ void combine(Reduce reduce, double& into, double value, DType) {
     case Reduce::Mul:
         into *= value;
         break;
-    case Reduce::Min:
-        into = std::min(into, value);
+    case Reduce::Min: // what is no number stays, as with Min and Max
+        into = value < into || std::isnan(value) ? value : into;
         break;
     case Reduce::Max:
-        into = std::max(into, value);
+        into = value > into || std::isnan(value) ? value : into;
         break;
     }
 }

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <bit>
+#include <limits>
 #include <random>
 
 using namespace fuselage;
@@ -169,6 +170,20 @@ TEST(CpuScatter, LaterUpdatesOfAnElementStay) {
                                              inputs[1].ints[k] = static_cast<int64_t>(k % 3) - 2;
                                      });
     EXPECT_NE(run.tactic.find("scatter"), std::string::npos) << run.tactic;
+}
+
+TEST(CpuScatter, WhatIsNoNumberStays) {
+    for (const char* type : {"float", "double"})
+        for (const char* reduction : {"min", "max"})
+            expectLibrary(fmt::format("({0}[3] t, int64[5] i, {0}[5] u) => ({0}[3] y) {{ y = "
+                                      "ScatterElements<reduction = \"{1}\">(t, i, u) }}",
+                                      type, reduction),
+                          {}, 0, [](auto& inputs) {
+                              const double nan = std::numeric_limits<double>::quiet_NaN();
+                              inputs[0].floats = {0, nan, 2};
+                              inputs[1].ints = {0, 0, 0, 1, 2};
+                              inputs[2].floats = {-9, nan, 9, 1, 2};
+                          });
 }
 
 TEST(CpuScatter, OfHalvesByNarrowIndices) {

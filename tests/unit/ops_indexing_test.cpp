@@ -61,6 +61,20 @@ TEST(ScatterElements, ReductionsCombineWithWhatIsThere) {
     EXPECT_EQ(scatter("other"), (Doubles{}));
 }
 
+TEST(ScatterElements, WhatIsNoNumberStays) {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const char* reduction : {"min", "max"}) {
+        auto out = run(
+            Op::ScatterElements,
+            {floats({3}, {0, nan, 2}), ints({5}, {0, 0, 0, 1, 2}), floats({5}, {-9, nan, 9, 1, 2})},
+            {{"reduction", std::string(reduction)}});
+        ASSERT_TRUE(out) << out.error().text();
+        EXPECT_TRUE(std::isnan((*out)[0].floats[0])) << reduction;
+        EXPECT_TRUE(std::isnan((*out)[0].floats[1])) << reduction;
+        EXPECT_EQ((*out)[0].floats[2], 2) << reduction;
+    }
+}
+
 TEST(ScatterND, IntegerSumsWrapToTheirType) {
     auto out =
         run(Op::ScatterND,
