@@ -330,8 +330,8 @@ std::string sweepsTable(const Report& report) {
                 cell(sweep.reason.text()) + "</tr>\n";
     if (rows.empty())
         return {};
-    return "<h3>Kernels for some images at a time</h3>\n" +
-           table("sweeps", {"what", "from", "to", "#images", "#passes", "reason"}, rows, 0);
+    return "<h3>Kernels for a part of the batch at a time</h3>\n" +
+           table("sweeps", {"what", "from", "to", "#of the batch", "#passes", "reason"}, rows, 0);
 }
 
 std::string missesTable(const Report& report) {

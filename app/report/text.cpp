@@ -356,7 +356,7 @@ std::string sweepsText(const Report& r) {
     for (const SweepReport& sweep : r.sweeps)
         list.add(sweep.taken ? fmt::format("{} passes", sweep.passes) : "whole batch",
                  fmt::format("{} to {}", sweep.first, sweep.last), sweep.reason.text());
-    return list.text("kernels that run for some images at a time");
+    return list.text("kernels that run for a part of the batch (the first dimension) at a time");
 }
 
 std::string layoutsText(const Report& r) {

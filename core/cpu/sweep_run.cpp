@@ -43,8 +43,8 @@ Result<SweepRun::SweepStep> SweepRun::prepareStep(const Plan& plan, uint32_t ind
     if (!kernel)
         return failure(kernel.error());
     out.kernel = std::move(*kernel);
-    out.kernel->tactic +=
-        fmt::format(", {} of {} images at a time", m_sweep.images, m_sweep.images * m_sweep.passes);
+    out.kernel->tactic += fmt::format(", {} of {} of the batch at a time", m_sweep.images,
+                                      m_sweep.images * m_sweep.passes);
     out.kernel->fallbacks.push_back(m_sweep.reason);
     return out;
 }

@@ -108,12 +108,13 @@ uint32_t SweepFinder::beginOf(uint32_t number) const {
 Reason reasonOf(const Stretch& stretch) {
     const std::string before = fmt::format("{:.0f}", stretch.wholeSeconds * 1e6);
     const std::string after = fmt::format("{:.0f}", stretch.seconds * 1e6);
-    return {"cost",
-            fmt::format("bytes and launches take {} us in passes of {} images, {} us over the "
-                        "whole batch, predicted",
-                        after, stretch.images, before),
-            "",
-            {{"passes_us", after}, {"whole_us", before}}};
+    return {
+        "cost",
+        fmt::format("bytes and launches take {} us in passes of {} of the batch, {} us over the "
+                    "whole batch, predicted",
+                    after, stretch.images, before),
+        "",
+        {{"passes_us", after}, {"whole_us", before}}};
 }
 
 void SweepFinder::note(const Stretch& stretch, int64_t passes, bool taken) {

@@ -166,7 +166,7 @@ TEST(PlanSweep, StepTimesAreOfAllPasses) {
     for (double step : ran->stepSeconds)
         EXPECT_GT(step, 0);
     const uint32_t first = (*plan)->sweeps.at(0).first;
-    EXPECT_NE((*executable)->tactic(first).find("of 16 images at a time"), std::string::npos);
+    EXPECT_NE((*executable)->tactic(first).find("of 16 of the batch at a time"), std::string::npos);
 }
 
 TEST(PlanSweep, AStepThatNeedsAllImagesEndsASweep) {
