@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
     std::string model, output;
-    std::vector<std::string> sites; ///< "A,B,C"
+    std::vector<std::string> sites, dims; ///< "A,B,C"; "N=4"
     app::DeriveOptions derive;
     bool quiet = false;
 };
@@ -39,7 +39,10 @@ std::vector<std::vector<std::string>> namesOf(const std::vector<std::string>& si
 
 int run(Options& options) {
     ConsoleProgress progress(options.quiet);
-    auto model = app::loadModel(options.model, {}, progress);
+    auto dims = parseDims(options.dims);
+    if (!dims)
+        return reportError(dims.error());
+    auto model = app::loadModel(options.model, *dims, progress);
     if (!model)
         return reportError(model.error());
     printNotes(model->notes, options.quiet);
@@ -68,6 +71,9 @@ Action addDerive(CLI::App& app) {
                    "names of the nodes of one place, with commas; repeatable: what the places have "
                    "in common")
         ->required();
+    app.add_option("--dim", options->dims,
+                   "size of an open dimension, N=4, or of an axis, x.2=320, that the rule and its "
+                   "test shall have; repeatable");
     app.add_option("--name", options->derive.name, "of the rule (default: from its operators)");
     app.add_option("--priority", options->derive.priority, "of the rule")
         ->check(wholeNumber(-1'000'000, 1'000'000))

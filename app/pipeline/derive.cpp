@@ -173,7 +173,9 @@ Result<void> countSites(const Graph& graph, const std::vector<SiteNodes>& sites,
                 why = event.reason.message;
         if (sites.size() == 1)
             return failure("derive.verify", "the rule for these nodes does not fire there: " + why,
-                           "", "derive from fewer nodes");
+                           "",
+                           names.size() > 1 ? "derive from fewer nodes"
+                                            : "derive from it and a node before or behind it");
         return failure("derive.verify",
                        fmt::format("the rule found in common does not fire on the site of `{}`: {}",
                                    graph.node(site.back()).name, why),

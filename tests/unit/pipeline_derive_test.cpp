@@ -227,6 +227,12 @@ TEST(DeriveShared, OneSiteWhereNothingIsGainedIsNotToldToBeFewer) {
     ASSERT_FALSE(derived);
     EXPECT_EQ(derived.error().code, "derive.verify");
     EXPECT_EQ(derived.error().fix, "derive from fewer nodes") << derived.error().text();
+    Graph one = graphOf("g (float[99999] x) => (float[99999,1] z) <int64[1] k = {1}> {"
+                        "a = Neg(x) y = Unsqueeze(a, k) z = Abs(y) }");
+    derived = shared(one, {{"y"}});
+    ASSERT_FALSE(derived);
+    EXPECT_EQ(derived.error().fix, "derive from it and a node before or behind it")
+        << derived.error().text();
 }
 
 TEST(DeriveShared, ANodeInTwoSitesIsRefused) {
