@@ -53,6 +53,15 @@ std::vector<OperandType> typesOfValues(const Graph& graph, const std::vector<Val
     return out;
 }
 
+/// Whether the result is the first input under other extents.
+bool isViewOfFirst(const Graph& body) {
+    if (body.nodeCount() != 1 || body.inputs().empty() || body.outputs().size() != 1)
+        return false;
+    const Node& node = body.node(body.nodes().front());
+    return hasTrait(node.op, View) && node.inputs[0] == body.inputs()[0] &&
+           node.outputs[0] == body.outputs()[0];
+}
+
 /// Of a body all of whose results have no elements; none for another one.
 std::optional<KernelProgram> programOfNothing(const Graph& body) {
     KernelProgram out;
@@ -171,11 +180,11 @@ void DynamicStep::settle(Prepared& out, const std::vector<Tensor>& inputs, size_
     const auto body = specialised(inputs);
     if (!body)
         return;
-    const Node& node = body->node(body->nodes().front());
-    if (body->nodeCount() == 1 && hasTrait(node.op, View) && !m_body->inputs().empty() &&
-        node.inputs[0] == body->inputs()[0]) {
-        out.view = body->value(node.outputs[0]).type.extents();
-        return;
+    if (isViewOfFirst(*body)) {
+        const auto extents = body->value(body->outputs()[0]).type.extents();
+        if (extents && elementCount(*extents) == inputs[0].elementCount())
+            out.view = extents;
+        return; // what does not fit is for the reference function to say
     }
     out.program = programFor(body, allowed);
     out.isWorthwhile = out.program && (makesNothing(*out.program) || bytes >= worthwhileBytes ||

@@ -43,13 +43,15 @@ PlannedBody::Shapes shapesOf(const std::vector<Tensor>& inputs, const std::vecto
 
 /// Whether a plan takes inputs of these shapes; those on the host are of any.
 bool fits(const Plan& plan, const PlannedBody::Shapes& shapes) {
-    for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    if (plan.inputs.size() != shapes.size())
+        return false;
+    for (size_t i = 0; i < shapes.size(); ++i) {
         const PlanValue& value = plan.values[plan.inputs[i]];
         if (value.dtype != shapes[i].first ||
             (value.residence != Residence::Host && value.extents != shapes[i].second))
             return false;
     }
-    return plan.inputs.size() == shapes.size();
+    return true;
 }
 
 size_t bytesOfConstants(const Graph& body, const std::vector<TensorPtr>& captured) {
