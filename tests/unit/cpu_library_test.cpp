@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Library routines of the cpu backend against the reference functions of their operators, in both
 // layouts, with one and two threads.
-#include "core/cpu/dynamic_step.h"
 #include "core/cpu/library.h"
 #include "core/cpu/pool.h"
 #include "cpu_library_support.h"
@@ -294,81 +293,6 @@ TEST(CpuTuples, RandomShapesAsTheReferenceFunctions) {
         if (HasFailure())
             return;
     }
-}
-
-namespace {
-
-/// What a step computes of rows by a kernel; none where it leaves them to the reference function.
-void expectAsReference(DynamicStep& step, const Graph& body, const std::vector<Tensor>& inputs,
-                       bool isByKernel) {
-    ThreadPool pool(1);
-    Progress progress;
-    std::vector<ReferenceValue> wide;
-    for (const Tensor& input : inputs)
-        wide.push_back(ReferenceValue::from(input));
-    auto wanted = interpret(body, wide, pool, progress);
-    ASSERT_TRUE(wanted);
-    auto got = step.run(inputs, NumericClass::Reassociated);
-    ASSERT_EQ(got.has_value(), isByKernel);
-    EXPECT_EQ(step.kernel() != nullptr, isByKernel);
-    if (!got)
-        return;
-    ASSERT_TRUE(*got) << got->error().text();
-    expectNear(ReferenceValue::from((**got)[0]), (*wanted)[0], 1e-5);
-}
-
-} // namespace
-
-TEST(CpuDynamicStep, LargeProductsRunNativelyForTheShapesOfEachRun) {
-    Tensor w = weights({64, 1024}, 3);
-    LowerRequest request = bodyFrom(
-        "(float[n,64] x, float[64,1024] w) => (float[n,1024] y) { y = MatMul(x, w) }", {{"w", w}});
-    DynamicStep step(request.body, request.constants, 1);
-    for (int64_t rows : {48, 77, 48})
-        expectAsReference(step, *request.body,
-                          {weights({rows, 64}, static_cast<uint32_t>(rows)), w}, true);
-}
-
-TEST(CpuDynamicStep, SmallWorkIsLeftToTheReferenceUntilItsShapesComeAgain) {
-    LowerRequest request =
-        bodyFrom("(float[n,6] x, float[6,10] w) => (float[n,10] y) { y = MatMul(x, w) }");
-    DynamicStep step(request.body, request.constants, 1);
-    const Tensor w = weights({6, 10}, 3);
-    for (const auto& [rows, isByKernel] :
-         {std::pair{2, false}, {3, false}, {2, true}, {3, true}, {4, false}, {2, true}})
-        expectAsReference(step, *request.body, {weights({rows, 6}, static_cast<uint32_t>(rows)), w},
-                          isByKernel);
-}
-
-TEST(CpuDynamicStep, ATargetThatDoesNotFitIsLeftToTheReference) {
-    LowerRequest request =
-        bodyFrom("(float[n] x, int64[1] s) => (float[m] y) { y = Reshape(x, s) }");
-    DynamicStep step(request.body, request.constants, 1);
-    const Tensor x = weights({6}, 1);
-    for (const int64_t target : {3, 6, 7, -1})
-        for (int round = 0; round < 3; ++round) {
-            auto got = step.run({x, Tensor::ofInts({target})}, NumericClass::Reassociated);
-            const bool isRight = target == 6 || target == -1;
-            ASSERT_EQ(got.has_value(), isRight && round > 0) << target;
-            if (got) {
-                EXPECT_TRUE(identical((**got)[0], x));
-            }
-        }
-}
-
-TEST(CpuDynamicStep, ATableIsReadWhereItLies) {
-    const Tensor table = weights({100000, 4}, 7);
-    LowerRequest request = bodyFrom(
-        "(float[100000,4] t, int64[n] i) => (float[n,4] y) { y = Gather(t, i) }", {{"t", table}});
-    DynamicStep step(request.body, request.constants, 1);
-    for (int64_t count : {3, 5, 0})
-        expectAsReference(step, *request.body,
-                          {table, Tensor::ofInts(std::vector<int64_t>(static_cast<size_t>(count),
-                                                                      99999 - count))},
-                          true);
-    auto beyond = step.run({table, Tensor::ofInts({100000})}, NumericClass::Reassociated);
-    ASSERT_TRUE(beyond.has_value());
-    EXPECT_FALSE(*beyond); // and says so
 }
 
 TEST(CpuPool, PartOfALargerValueIsPooledByTheFastPrimitive) {
