@@ -36,7 +36,9 @@ Result<Planned> planSide(std::shared_ptr<const Graph> graph, Form form, const Pl
         out.assumed = std::move(*assumed);
         graph = std::make_shared<const Graph>(std::move(shown));
     }
-    auto plan = makePlan(std::move(graph), planOptions(form, request), progress);
+    PlanOptions options = planOptions(form, request);
+    options.shown = request.shapes;
+    auto plan = makePlan(std::move(graph), options, progress);
     if (!plan)
         return failure(plan.error());
     out.plan = std::move(*plan);

@@ -73,23 +73,38 @@ const Node* nodeWithBodies(const Step& step) {
     return node.op == Op::If || node.op == Op::Loop || node.op == Op::Scan ? &node : nullptr;
 }
 
+/// The step's value that an operand of its node is; null: one of the body's own.
+const PlanValue* valueOf(const Plan& plan, const Step& step, ValueId operand) {
+    const auto& inputs = step.program.body->inputs();
+    const auto at = std::find(inputs.begin(), inputs.end(), operand);
+    return at == inputs.end() ? nullptr
+                              : &plan.values[step.inputs[static_cast<size_t>(at - inputs.begin())]];
+}
+
 /// What an operand of the step's node is known to be before a run.
 TensorPtr constantOf(const Plan& plan, const Step& step, ValueId operand) {
-    const Graph& body = *step.program.body;
-    if (body.value(operand).constant)
-        return body.value(operand).constant;
-    const auto& inputs = body.inputs();
-    const auto at = std::find(inputs.begin(), inputs.end(), operand);
-    if (at == inputs.end())
+    if (const TensorPtr& own = step.program.body->value(operand).constant)
+        return own;
+    const PlanValue* value = valueOf(plan, step, operand);
+    return value ? value->constant : nullptr;
+}
+
+/// The same, or what a run showed of it.
+TensorPtr shownOf(const Plan& plan, const Step& step, ValueId operand, const RunShapes* shown) {
+    if (TensorPtr constant = constantOf(plan, step, operand))
+        return constant;
+    const PlanValue* value = valueOf(plan, step, operand);
+    if (!value || !shown)
         return nullptr;
-    return plan.values[step.inputs[static_cast<size_t>(at - inputs.begin())]].constant;
+    const auto found = shown->contents.find(value->name);
+    return found == shown->contents.end() ? nullptr : found->second;
 }
 
 /// Iterations; 1 where their number is not known.
-double timesOf(const Plan& plan, const Step& step, const Node& node) {
+double timesOf(const Plan& plan, const Step& step, const Node& node, const RunShapes* shown) {
     const Graph& body = *step.program.body;
     if (node.op == Op::Loop && node.inputs[0].valid()) {
-        const TensorPtr trips = constantOf(plan, step, node.inputs[0]);
+        const TensorPtr trips = shownOf(plan, step, node.inputs[0], shown);
         if (trips && trips->elementCount() == 1)
             return static_cast<double>(std::max<int64_t>(trips->intAt(0), 0));
     }
@@ -133,7 +148,9 @@ BodyPlan planOf(const Plan& plan, const Step& step, const Node& node, const Subg
             out.whyNot = "it gives a sequence or an optional";
             return out;
         }
-    auto made = makePlan(std::make_shared<const Graph>(std::move(graph)), options, progress);
+    PlanOptions inside = options;
+    inside.shown = nullptr; // its values have names of their own
+    auto made = makePlan(std::make_shared<const Graph>(std::move(graph)), inside, progress);
     if (made)
         out.plan = std::move(*made);
     else
@@ -141,7 +158,7 @@ BodyPlan planOf(const Plan& plan, const Step& step, const Node& node, const Subg
     return out;
 }
 
-void setFigures(Plan& plan, Step& step, const Node& node) {
+void setFigures(Plan& plan, Step& step, const Node& node, const RunShapes* shown) {
     if (!step.hasBodyPlans())
         return;
     if (node.op == Op::If && step.bodies.size() == 2) {
@@ -150,7 +167,7 @@ void setFigures(Plan& plan, Step& step, const Node& node) {
         step.bodies[0].times = first ? 1 : 0;
         step.bodies[1].times = first ? 0 : 1;
     } else {
-        step.bodies[0].times = timesOf(plan, step, node);
+        step.bodies[0].times = timesOf(plan, step, node, shown);
     }
     step.traffic = {};
     step.predicted = {};
@@ -172,7 +189,7 @@ void planBodies(Plan& plan, const PlanOptions& options, Progress& progress) {
             continue;
         for (const SubgraphRef& ref : subgraphsOf(*node))
             step.bodies.push_back(planOf(plan, step, *node, ref, options, progress));
-        setFigures(plan, step, *node);
+        setFigures(plan, step, *node, options.shown);
     }
 }
 

@@ -2,6 +2,7 @@
 // From a graph with static shapes to its Plan, and what a person or a backend says about that.
 #pragma once
 
+#include "core/graph/run_shapes.h"
 #include "core/plan/plan.h"
 
 #include <map>
@@ -24,6 +25,9 @@ struct PlanOptions : PlanForm {
     /// Inputs that are the same in every run, for prediction: of a part of a graph, what the graph
     /// around it computes from constants alone.
     std::set<std::string> fixedInputs = {};
+    /// What a run showed, for prediction: how often a Loop goes round whose trip count is no
+    /// constant; null: once.
+    const RunShapes* shown = nullptr;
     /// Inputs without static shapes are values of the host, as inner values are whose shapes depend
     /// on data; false: an error.
     bool openInputs = false;

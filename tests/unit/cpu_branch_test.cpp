@@ -227,6 +227,28 @@ TEST(BodyStep, AStepCountsEachIterationThatIsKnown) {
     EXPECT_EQ(step.traffic.logical(), 3 * step.bodies[0].plan->totalTraffic().logical());
 }
 
+TEST(BodyStep, AStepCountsTheIterationsThatARunShowed) {
+    auto graph = model_io::loadText(
+        "g (float[2] x, int64 n) => (float[2] y) { go = Constant<value = bool {1}>() y = Loop (n, "
+        "go, x) < body = b (int64 i, bool c, float[2] v) => (bool next, float[2] w) { next = "
+        "Identity(c) w = Neg(v) }> }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    Progress progress;
+    ASSERT_TRUE(prepareGraph(*graph, progress));
+    const auto profile = deviceProfile("cpu");
+    RunShapes shown;
+    shown.contents["n"] = std::make_shared<const Tensor>(Tensor::ofInts({5}));
+    for (const RunShapes* known : {static_cast<const RunShapes*>(nullptr), &std::as_const(shown)}) {
+        PlanOptions options;
+        options.profile = &*profile;
+        options.shown = known;
+        auto plan = makePlan(std::make_shared<const Graph>(graph->clone()), options, progress);
+        ASSERT_TRUE(plan) << plan.error().text();
+        ASSERT_TRUE((*plan)->steps[0].hasBodyPlans());
+        EXPECT_EQ((*plan)->steps[0].bodies[0].times, known ? 5 : 1);
+    }
+}
+
 TEST(BodyStep, ScansOfAnyAxisAndDirectionAreTheReference) {
     for (uint32_t seed = 0; seed < 40; ++seed) {
         std::mt19937 random(seed);
