@@ -23,21 +23,20 @@ namespace {
 /// The extent that the elements of an index are below; none where the use is no index.
 std::optional<int64_t> extentIndexed(const Graph& graph, const Use& use) {
     const Node& node = graph.node(use.node);
-    if (use.slot != 1)
+    if (use.slot != 1 || !node.inputs[0].valid())
+        return std::nullopt;
+    const std::optional<Shape>& table = graph.value(node.inputs[0]).type.shape;
+    if (!table)
         return std::nullopt;
     const auto extentOf = [&](size_t axis) -> std::optional<int64_t> {
-        const Type& table = graph.value(node.inputs[0]).type;
-        const auto extent = table.shape && axis < table.shape->size()
-                                ? (*table.shape)[axis].number()
-                                : std::nullopt;
+        const auto extent = (*table)[axis].number();
         return extent ? std::optional(std::max<int64_t>(*extent, 1)) : std::nullopt;
     };
     switch (node.op) {
     case Op::Gather:
     case Op::GatherElements:
     case Op::ScatterElements: {
-        const auto axis = normalizedAxis(node.attributes.integer("axis"),
-                                         graph.value(node.inputs[0]).type.rank());
+        const auto axis = normalizedAxis(node.attributes.integer("axis"), table->size());
         return axis ? extentOf(*axis) : std::nullopt;
     }
     case Op::GatherND:
@@ -45,12 +44,15 @@ std::optional<int64_t> extentIndexed(const Graph& graph, const Use& use) {
         const auto index = graph.value(node.inputs[1]).type.extents();
         if (!index || index->empty())
             return std::nullopt;
-        const auto batch = static_cast<size_t>(
-            node.op == Op::GatherND ? std::max<int64_t>(node.attributes.integer("batch_dims"), 0)
-                                    : 0);
+        // A file may say more of both than the table has dimensions.
+        const auto rank = static_cast<int64_t>(table->size());
+        const int64_t first =
+            node.op == Op::GatherND
+                ? std::clamp<int64_t>(node.attributes.integer("batch_dims"), 0, rank)
+                : 0;
         std::optional<int64_t> least;
-        for (int64_t i = 0; i < index->back(); ++i)
-            if (const auto extent = extentOf(batch + static_cast<size_t>(i)))
+        for (int64_t i = first; i - first < index->back() && i < rank; ++i)
+            if (const auto extent = extentOf(static_cast<size_t>(i)))
                 least = std::min(least.value_or(*extent), *extent);
         return least;
     }
@@ -65,7 +67,8 @@ std::optional<int64_t> mostAdded(const Graph& graph, const Use& use) {
     const Node& node = graph.node(use.node);
     if (node.op != Op::Add || node.inputs.size() != 2)
         return 0;
-    const TensorPtr added = graph.value(node.inputs[1 - use.slot]).constant;
+    const ValueId other = node.inputs[1 - use.slot];
+    const TensorPtr added = other.valid() ? graph.value(other).constant : nullptr;
     if (!added || !isInteger(added->dtype()) || added->elementCount() == 0)
         return std::nullopt;
     int64_t most = 0;

@@ -68,6 +68,22 @@ TEST(GeneratedInputs, PlacesStayInTheirTables) {
     }
 }
 
+/// Tuples of more numbers than a table has dimensions, and tables that nobody knows.
+TEST(GeneratedInputs, PlacesThatNoTableHasEndTheSearch) {
+    for (const char* text :
+         {"g (int64[1] x, float[4,4] t) => (float[M] y) <int64[2] s = {1, 1099511627776}> { i = "
+          "Expand(x, s) y = GatherND<batch_dims = 9>(t, i) }",
+          "g (int64[1] x, float[4,4] t) => (float[M] y) <int64[2] s = {1, 1099511627776}> { i = "
+          "Expand(x, s) y = GatherND(t, i) }",
+          "g (int64[3] x, float t) => (y) { u = Unknown.Op(t) y = Gather(u, x) }"}) {
+        auto graph = model_io::loadText(text);
+        if (!graph)
+            continue; // refused before
+        inferShapes(*graph);
+        EXPECT_TRUE(app::generateInputs(*graph, 1)) << text;
+    }
+}
+
 TEST(GeneratedInputs, IntegersThatAreComputedWithReachTheEndsOfTheirType) {
     const Ends int32 = endsOf(drawn("g (int32[64] x, int32[64] z) => (int32[64] y) {"
                                     " a = Add(x, z) y = Neg(a) }"));
