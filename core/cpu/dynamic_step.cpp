@@ -3,7 +3,6 @@
 
 #include "core/cpu/prepare_kernel.h"
 #include "core/cpu/value_store.h"
-#include "core/graph/run_shapes.h"
 #include "core/kernel/lower.h"
 #include "core/ops/move_tensor.h"
 #include "core/ops/op_table.h"
@@ -29,8 +28,8 @@ constexpr size_t worthAsking = size_t{1} << 16;
 /// Kernels for other shapes are kept up to so many; then all begin anew.
 constexpr size_t mostKernels = 256;
 
-bool isFewIntegers(const Tensor& tensor) {
-    return isInteger(tensor.dtype()) && tensor.elementCount() <= maxShapeElements;
+bool maySayShape(const Tensor& tensor) {
+    return isFewIntegers(tensor.dtype(), tensor.elementCount());
 }
 
 std::vector<size_t> giversOf(const Graph& body) {
@@ -109,7 +108,7 @@ std::shared_ptr<const Graph> DynamicStep::specialised(const std::vector<Tensor>&
     for (size_t i = 0; i < inputs.size(); ++i)
         graph.setType(graph.inputs()[i], inputs[i].type());
     for (size_t giver : m_givers)
-        if (isFewIntegers(inputs[giver]))
+        if (maySayShape(inputs[giver]))
             assumeInput(graph, giver, inputs[giver]);
     for (const InferProblem& problem : inferShapes(graph))
         if (!problem.warning())
@@ -141,7 +140,7 @@ std::optional<Tensor> DynamicStep::taken(const std::vector<Tensor>& inputs) cons
         const Tensor* tensor = m_body->isConstant(node.inputs[i])
                                    ? m_body->value(node.inputs[i]).constant.get()
                                    : &inputs[static_cast<size_t>(at - all.begin())];
-        if (!isFewIntegers(*tensor))
+        if (!maySayShape(*tensor))
             return std::nullopt;
         small[i] = ReferenceValue::from(*tensor);
         operands[i] = &small[i];
@@ -155,7 +154,7 @@ DynamicStep::Key DynamicStep::keyOf(const std::vector<Tensor>& inputs) const {
     for (const Tensor& input : inputs)
         out.shapes.emplace_back(input.dtype(), input.extents());
     for (size_t giver : m_givers)
-        if (isFewIntegers(inputs[giver])) {
+        if (maySayShape(inputs[giver])) {
             const std::vector<int64_t> elements = inputs[giver].toInts();
             out.elements.insert(out.elements.end(), elements.begin(), elements.end());
         }

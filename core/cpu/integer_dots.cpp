@@ -25,6 +25,7 @@ public:
             pages.filled(m_bytes * matrices.size(),
                          [&](std::byte* to) { pack(matrices, reinterpret_cast<int8_t*>(to)); }));
     }
+
     void run(const uint8_t* a, size_t matrix, int32_t* c, std::byte*) const override {
         m_multiply(c, static_cast<size_t>(m_shape.cStride), a, static_cast<size_t>(m_shape.aStride),
                    m_weights + matrix * m_bytes, static_cast<size_t>(m_shape.m),

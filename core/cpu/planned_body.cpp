@@ -108,6 +108,14 @@ std::shared_ptr<const Plan> planOf(const Graph& graph, const BodyPlanning& plann
     return plan ? *plan : nullptr;
 }
 
+/// Null where the plan is, or kernels cannot be had.
+std::unique_ptr<Executable> executableOf(const std::shared_ptr<const Plan>& plan,
+                                         const BodyPlanning& planning, Progress& progress) {
+    auto out = plan ? planning.backend.prepare(plan, progress)
+                    : Result<std::unique_ptr<Executable>>(nullptr);
+    return out ? std::move(*out) : nullptr;
+}
+
 } // namespace
 
 /// What a body is given, as far as a plan depends on it.
@@ -265,11 +273,9 @@ Executable* PlannedBody::prepare(Kept& kept, const Key& key, const BodyPlanning&
     kept.isTried = true;
     const std::shared_ptr<const Plan> plan =
         isPlanned ? m_plan : planOf(*kept.graph, planning, false, progress);
-    auto executable = plan ? planning.backend.prepare(plan, progress)
-                           : Result<std::unique_ptr<Executable>>(nullptr);
-    if (!executable || !*executable)
+    kept.executable = executableOf(plan, planning, progress);
+    if (!kept.executable)
         return nullptr;
-    kept.executable = std::move(*executable);
     kept.bytes = static_cast<size_t>(plan->arenaBytes) + bytesOfKernels +
                  bytesOfNewConstants(*plan, *kept.graph);
     if (!isPlanned) {
@@ -294,14 +300,8 @@ Executable* PlannedBody::general(const Key& key, const std::vector<Tensor>& inpu
         std::vector<Type> types;
         for (ValueId input : m_ref.graph->inputs())
             types.push_back(m_ref.graph->value(input).type);
-        const std::shared_ptr<const Plan> plan =
-            isOwn ? m_plan : planOf(standalone(types), planning, true, progress);
-        auto executable = plan ? planning.backend.prepare(plan, progress)
-                               : Result<std::unique_ptr<Executable>>(nullptr);
-        if (executable && *executable) {
-            out.executable = std::move(*executable);
-            out.plan = plan;
-        }
+        out.plan = isOwn ? m_plan : planOf(standalone(types), planning, true, progress);
+        out.executable = executableOf(out.plan, planning, progress);
     }
     return out.executable && fits(*out.plan, key.shapes) ? out.executable.get() : nullptr;
 }

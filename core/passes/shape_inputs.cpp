@@ -12,11 +12,6 @@ namespace fuselage {
 
 namespace {
 
-bool isFewIntegers(const Type& type) {
-    return type.kind == TypeKind::Tensor && isInteger(type.dtype) &&
-           type.elementCount().value_or(maxShapeElements + 1) <= maxShapeElements;
-}
-
 /// Operands whose elements say a shape that is open.
 std::vector<ValueId> giversOf(const Graph& graph) {
     std::vector<ValueId> out;
@@ -34,6 +29,10 @@ std::vector<ValueId> giversOf(const Graph& graph) {
 
 } // namespace
 
+bool isFewIntegers(DType dtype, int64_t count) {
+    return isInteger(dtype) && count <= maxShapeElements;
+}
+
 std::vector<size_t> shapeInputs(const Graph& graph) {
     const std::vector<ValueId> givers = giversOf(graph);
     std::unordered_set<ValueId> read(givers.begin(), givers.end());
@@ -42,7 +41,10 @@ std::vector<size_t> shapeInputs(const Graph& graph) {
     std::vector<size_t> out;
     for (size_t i = 0; i < graph.inputs().size(); ++i) {
         const ValueId input = graph.inputs()[i];
-        if (read.contains(input) && isFewIntegers(graph.value(input).type))
+        const Type& type = graph.value(input).type;
+        const auto count = type.elementCount();
+        if (read.contains(input) && type.kind == TypeKind::Tensor && count &&
+            isFewIntegers(type.dtype, *count))
             out.push_back(i);
     }
     return out;

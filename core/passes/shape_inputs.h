@@ -10,6 +10,9 @@
 
 namespace fuselage {
 
+/// Whether so many elements of this type may say a shape.
+bool isFewIntegers(DType dtype, int64_t count);
+
 /// Inputs, as places among the graph's, that are a few integers and that open shapes depend on by
 /// way of nodes that say shapes. Empty where no shape is open. Other data may decide shapes too.
 std::vector<size_t> shapeInputs(const Graph& graph);
