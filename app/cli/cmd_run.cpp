@@ -49,6 +49,15 @@ Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<s
     return {};
 }
 
+/// What a value inside holds.
+std::string holdsText(const Tensor& tensor) {
+    if (tensor.elementCount() == 0) // nothing to count
+        return tensor.extents().size() == 1
+                   ? "empty, as where it is in a branch of If that does not run"
+                   : "empty";
+    return factsText(*app::factsOf(tensor, [] { return false; }));
+}
+
 Result<app::RunModelResult> runFile(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
     app::ModelRequest request{options.model, options.rewrite.fuse.dims, options.inputs};
@@ -86,8 +95,7 @@ int run(Options& options) {
     const size_t outputs = ran->names.size() - ran->inner;
     for (size_t i = 0; i < ran->names.size(); ++i) {
         const Tensor& tensor = ran->outputs[i];
-        const std::string holds =
-            i < outputs ? "" : factsText(*app::factsOf(tensor, [] { return false; }));
+        const std::string holds = i < outputs ? "" : holdsText(tensor);
         out += fmt::format("{}: {}{}{}\n", ran->names[i], tensor.type().text(),
                            holds.empty() ? "" : "  ", holds);
     }
@@ -131,7 +139,9 @@ Action addRun(CLI::App& app) {
     addRunOptions(app, options->run.run, {options->run.seed, options->inputs, options->numbers});
     app.add_option("--value", options->run.values,
                    "also give out what is inside: the name of a value, or of a node for all that "
-                   "it makes; `*` stands for any text; repeatable. Prints what each holds; "
+                   "it makes; `*` stands for any text; repeatable. Prints what each holds: of "
+                   "a value in a Loop or Scan what it held in each iteration, along a new first "
+                   "axis; of one in an If what it held where its branch ran. "
                    "--verify compares it where the model has a value of that name, -o saves it")
         ->type_name("NAME ...");
     auto* output = app.add_option("-o,--save-outputs", options->output,

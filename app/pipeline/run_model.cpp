@@ -38,7 +38,6 @@ Result<std::shared_ptr<const Graph>> graphToRun(const LoadedModel& model,
     return std::make_shared<const Graph>(std::move(rewritten->graph));
 }
 
-/// One attempt.
 /// A value inside that was stored in 16 bits, in the type that the model's own value has.
 Tensor widened(const Tensor& tensor, const Graph& model, ValueId own) {
     const DType type = model.value(own).type.dtype;
@@ -49,6 +48,7 @@ Tensor widened(const Tensor& tensor, const Graph& model, ValueId own) {
     return out.toTensor();
 }
 
+/// One attempt.
 Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& options,
                                Progress& progress) {
     CompileOptions compile = options.run;
@@ -59,7 +59,8 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     auto chosen = graphToRun(model, options, compile, progress);
     if (!chosen)
         return failure(chosen.error());
-    Graph open = (*chosen)->clone();
+    Graph open = options.values.empty() ? (*chosen)->clone() // what has one shape in all iterations
+                                        : sized((*chosen)->clone(), model.dims);
     auto inner = giveOut(open, options.values);
     if (!inner)
         return failure(inner.error());
@@ -84,7 +85,8 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     out.outputs = std::move(*outputs);
     if (!options.verify)
         return out;
-    Graph original = model.graph.clone();
+    Graph original =
+        options.values.empty() ? model.graph.clone() : sized(model.graph.clone(), model.dims);
     const std::vector<bool> shared = giveOutKnown(original, *inner);
     auto judged = withSizes(std::move(original), model.dims, progress);
     if (!judged)

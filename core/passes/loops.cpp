@@ -117,14 +117,4 @@ ValueId appendedTo(const Graph& graph, NodeId loop, size_t carried) {
                                                                                 : ValueId();
 }
 
-ValueId stackedBy(Graph& graph, NodeId loop, ValueId inBody) {
-    const std::shared_ptr<Graph> body = ownSubgraph(graph, loop, "body");
-    body->addOutput(inBody);
-    const ValueId out = graph.appendOutput(loop, graph.node(loop).name + "_stacked");
-    Type type; // inference tells its shape
-    type.dtype = body->value(inBody).type.dtype;
-    graph.setType(out, std::move(type));
-    return out;
-}
-
 } // namespace fuselage

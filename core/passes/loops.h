@@ -19,7 +19,4 @@ bool dropUnread(Graph& graph, NodeId loop);
 /// `carried` counts the carried values.
 ValueId appendedTo(const Graph& graph, NodeId loop, size_t carried);
 
-/// A new result of the Loop: that value of its body, stacked over the iterations.
-ValueId stackedBy(Graph& graph, NodeId loop, ValueId inBody);
-
 } // namespace fuselage

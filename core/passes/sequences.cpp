@@ -2,6 +2,7 @@
 #include "core/passes/sequences.h"
 
 #include "core/graph/captures.h"
+#include "core/passes/body_results.h"
 #include "core/passes/loops.h"
 
 #include <algorithm>
@@ -86,7 +87,8 @@ void KnownSequences::noteLoop(NodeId loop) {
         if (!tensor.valid())
             continue;
         const Extents row = *subgraphsOf(node)[0].graph->value(tensor).type.extents();
-        m_appended[sequence] = {*first, stackedBy(m_graph, loop, tensor), row};
+        const ValueId stacked = resultOf(m_graph, loop, "body", tensor, node.name + "_stacked");
+        m_appended[sequence] = {*first, stacked, row};
     }
 }
 

@@ -76,9 +76,60 @@ TEST_F(CliValues, WhatIsNotThereIsRefusedWithTheNearest) {
                   {"`c` is computed inside of the fused node `", "keeps it to itself"});
     expectRefused({"run", "m.onnx", "-q", "--value", "x"}, ExitInput,
                   {"`x` is given to the graph, not computed"});
+}
+
+TEST_F(CliValues, BranchesGiveWhatTheyComputedWhereTheyRan) {
     writeText(
         "g (bool c, float[4] x) => (float[4] y) { y = If (c) <then_branch = t () => (float[4] "
-        "r) { a = Neg(x) r = Exp(a) }, else_branch = e () => (float[4] s) { s = Abs(x) }> }");
-    expectRefused({"run", "m.onnx", "-q", "--value", "a"}, ExitInput,
-                  {"`a` is computed in the body `", "bodies of If, Loop and Scan are not entered"});
+        "r) { a = Neg(x) r = Exp(a) }, else_branch = e () => (float[4] s) { b = Abs(x) "
+        "s = Exp(b) }> }");
+    const std::string chosen =
+        outputOf({"run", "m.onnx", "-q", "--set", "c=1", "--verify", "--value", "*"});
+    expectHas(chosen, "a: float[4]  ");
+    expectHas(chosen, "b: float[0]  empty, as where it is in a branch of If that does not run\n");
+    EXPECT_EQ(chosen.find("FAILED"), std::string::npos) << chosen;
+    const std::string other = outputOf({"run", "m.onnx", "-q", "--set", "c=0", "--value", "b"});
+    expectHas(other, "b: float[4]  ");
+    expectRefused({"run", "m.onnx", "-q", "--fuse", "--decide", "rules", "--value", "a"}, ExitInput,
+                  {"`a` is computed inside of the fused node `", "/then_branch/"});
+}
+
+TEST_F(CliValues, LoopsAndScansStackWhatEachIterationComputed) {
+    writeText("g (int64 n, bool k, float[2] x) => (float[2] y) { y = Loop (n, k, x) <body = b "
+              "(int64 i, bool go, float[2] h) => (bool on, float[2] next) { on = Identity(go) "
+              "d = Cast<to = 1>(i) next = Add(h, d) }> }");
+    const std::string plain =
+        outputOf({"run", "m.onnx", "-q", "--set", "n=3", "--set", "k=1", "--set", "x=0", "--verify",
+                  "--value", "d", "--value", "next"});
+    expectHas(plain, "d: float[3]  0 .. 2, mean 1, ");
+    expectHas(plain, "next: float[3,2]  0 .. 3, ");
+    EXPECT_EQ(plain.find("FAILED"), std::string::npos) << plain;
+    const std::string fused =
+        outputOf({"run", "m.onnx", "-q", "--set", "n=3", "--set", "k=1", "--set", "x=0", "--fuse",
+                  "--verify", "--value", "Loop*next"});
+    expectHas(fused, "next: float[3,2]  0 .. 3, ");
+    EXPECT_EQ(fused.find("FAILED"), std::string::npos) << fused;
+    writeText("g (float[2] h0, float[5,2] xs) => (float[2] hN, float[2,5] ys) { hN, ys = "
+              "Scan <num_scan_inputs = 1, scan_output_axes = [1], body = b (float[2] h, float[2] "
+              "x) => (float[2] h2, float[2] o) { e = Add(h, x) h2 = Tanh(e) o = Neg(h2) }>(h0, "
+              "xs) }");
+    const std::string output = outputOf({"run", "m.onnx", "-q", "--verify", "--value", "e"});
+    expectHas(output, "e: float[5,2]  ");
+    EXPECT_EQ(output.find("FAILED"), std::string::npos) << output;
+}
+
+TEST_F(CliValues, WhatEachIterationMayMakeAnotherwiseIsSaid) {
+    writeText("g (int64 n, bool k, float[M] x) => (float[L] y) { y = Loop (n, k, x) <body = b "
+              "(int64 i, bool go, float[P] h) => (bool on, float[Q] next) { odd = Cast<to = 9>(i) "
+              "on = Identity(go) two = If (odd) <then_branch = t () => (float[R] r) { inner = "
+              "Neg(h) r = Exp(inner) }, else_branch = e () => (float[S] s) { s = Abs(h) }> "
+              "next = Concat<axis = 0>(two, h) }> }");
+    expectRefused({"run", "m.onnx", "-q", "--value", "next"}, ExitInput,
+                  {"`next` is computed in each iteration of `", "another shape in each"});
+    expectRefused({"run", "m.onnx", "-q", "--value", "inner"}, ExitInput,
+                  {"bodies inside of a Loop or Scan are not entered"});
+    const std::string all =
+        outputOf({"run", "m.onnx", "-q", "--set", "n=2", "--set", "k=1", "--value", "*"});
+    expectHas(all, "odd: bool[2]  ");
+    EXPECT_EQ(all.find("next: "), std::string::npos) << all;
 }

@@ -296,6 +296,34 @@ private Q_SLOTS:
         QVERIFY(window.session().problems().isEmpty());
     }
 
+    void whatABranchComputesIsShown() {
+        QSettings settings(m_folder.filePath("h.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        QVERIFY(drawn(window, writeNested(m_folder)));
+        window.commands().find("panel.values")->trigger();
+        auto* values =
+            qobject_cast<ValuesPanel*>(window.findChild<QDockWidget*>("values")->widget());
+        window.selection().selectBefore({"If/then_branch/Abs", "If/else_branch/Tanh"});
+        QVERIFY(QTest::qWaitFor([&] { return values->compute().isEnabled(); }));
+        values->compute().click();
+        const auto rowOf = [&](const QString& name) { return values->choice().findText(name); };
+        QVERIFY(QTest::qWaitFor(
+            [&] {
+                return rowOf("s (result)") >= 0 && rowOf("w (result)") >= 0 &&
+                       !window.measurements().running();
+            },
+            60'000));
+        QStringList facts; // of two branches one runs
+        for (const char* name : {"s (result)", "w (result)"}) {
+            values->choice().setCurrentIndex(rowOf(name));
+            QTRY_VERIFY(!values->busy());
+            facts << values->facts().section('\n', 0, 0);
+        }
+        facts.sort();
+        QCOMPARE(facts, (QStringList{"float[0]", "float[2,8]"}));
+        QVERIFY(window.session().problems().isEmpty());
+    }
+
     void severalModelsHaveTabsAndKeepTheirView() {
         QSettings settings(m_folder.filePath("f.ini"), QSettings::IniFormat);
         MainWindow window(settings);

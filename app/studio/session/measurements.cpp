@@ -2,6 +2,7 @@
 #include "app/studio/session/measurements.h"
 
 #include "app/pipeline/fuse_plan.h"
+#include "app/pipeline/inner_values.h"
 #include "app/pipeline/machine.h"
 #include "app/report/measured.h"
 #include "core/onnx/model_file.h"
@@ -238,7 +239,7 @@ QStringList Measurements::valuesAfter() const {
     const SnapshotPtr& now = m_session.snapshot();
     if (now && m_session.options().fuse.disabled.empty())
         for (const QString& name : m_wanted)
-            if (now->after().findValue(name.toStdString()).valid())
+            if (app::makesValue(now->after(), name.toStdString()))
                 out << name;
     return out;
 }

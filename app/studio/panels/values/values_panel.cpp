@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/values/values_panel.h"
 
+#include "app/pipeline/inner_values.h"
 #include "app/pipeline/verify.h"
 #include "app/studio/graph_view/colours.h"
 #include "app/studio/item_models/tensor_values.h"
@@ -64,16 +65,6 @@ std::vector<Constant> constantsOf(const Graph& graph, const std::string& path,
             if (!out.empty())
                 return out;
         }
-    return out;
-}
-
-/// What the node makes, by name; bodies are not run by themselves.
-QStringList resultsOf(const Graph& graph, const std::string& name) {
-    QStringList out;
-    if (const NodeId id = graph.findNode(name); id.valid())
-        for (ValueId output : graph.node(id).outputs)
-            if (output.valid() && graph.value(output).type.kind == TypeKind::Tensor)
-                out << QString::fromStdString(graph.value(output).name);
     return out;
 }
 
@@ -214,7 +205,8 @@ void ValuesPanel::collect() {
     if (snapshot)
         for (const QString& path : m_workbench.selection.selection().before.mid(0, nodesLookedAt)) {
             const std::string node = path.toStdString();
-            m_results += resultsOf(snapshot->before(), node);
+            for (const std::string& name : app::namesOfResults(snapshot->before(), node))
+                m_results << QString::fromStdString(name);
             for (Constant& each :
                  constantsOf(snapshot->before(), node, [](ValueId) { return TensorPtr(); }))
                 m_rows.push_back({each.name, std::move(each.data), nullptr, false});
