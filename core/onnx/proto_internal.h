@@ -30,6 +30,8 @@ Result<Tensor> tensorFrom(::onnx::TensorProto& proto, ExternalData& external,
 /// The dense form of a sparse tensor.
 Result<Tensor> tensorFrom(::onnx::SparseTensorProto& proto, ExternalData& external,
                           const std::string& where);
+/// All but the data, which is given as a file has it; not of strings.
+Tensor headTo(const Tensor& tensor, ::onnx::TensorProto& proto);
 /// With raw_data, or string_data for strings.
 void tensorTo(const Tensor& tensor, ::onnx::TensorProto& proto);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph -> ModelProto -> bytes and files.
 #include "core/onnx/file_internal.h"
+#include "core/onnx/model_bytes_internal.h"
 #include "core/onnx/model_file.h"
 #include "core/onnx/writer_internal.h"
 #include "core/ops/op_schema.h"
@@ -14,11 +15,6 @@
 namespace fuselage::model_io {
 
 namespace {
-
-/// Tensors below this stay in the model file.
-constexpr size_t smallBytes = 1024;
-/// Page size: each tensor of a data file can be mapped on its own.
-constexpr uint64_t dataAlignment = 4096;
 
 Failure tooLarge(const std::string& where) {
     return failure("save.too_large", "a model file is limited to 2 GiB", where,
@@ -61,46 +57,13 @@ Result<void> checkAllKept(const Graph& graph, int64_t leastOpset) {
                : checkKept(graph, imported->second, opsetFor(graph, leastOpset));
 }
 
-Result<std::string> serialise(const ::onnx::ModelProto& model, const std::string& where) {
-    std::string bytes;
-    if (model.ByteSizeLong() > INT_MAX || !model.SerializeToString(&bytes))
+/// The file's bytes, as long as protobuf can read them.
+Result<ModelBytes> fileOf(::onnx::ModelProto model, const std::vector<LargeInitializer>& large,
+                          const std::string& where) {
+    ModelBytes bytes(std::move(model), large);
+    if (bytes.size() > INT_MAX)
         return tooLarge(where);
     return bytes;
-}
-
-void addEntry(::onnx::TensorProto& tensor, const char* key, const std::string& value) {
-    auto* entry = tensor.add_external_data();
-    entry->set_key(key);
-    entry->set_value(value);
-}
-
-/// Takes the data of large initializers out of the model; the strings stay alive in `kept`.
-std::vector<FilePiece> moveOut(::onnx::ModelProto& model, const std::string& file,
-                               std::vector<std::string>& kept) {
-    std::vector<FilePiece> pieces;
-    uint64_t offset = 0;
-    kept.reserve(static_cast<size_t>(model.graph().initializer_size()));
-    for (auto& tensor : *model.mutable_graph()->mutable_initializer()) {
-        if (tensor.raw_data().size() < smallBytes)
-            continue;
-        kept.push_back(std::move(*tensor.mutable_raw_data()));
-        tensor.clear_raw_data();
-        const std::string& data = kept.back();
-        tensor.set_data_location(::onnx::TensorProto::EXTERNAL);
-        addEntry(tensor, "location", file);
-        addEntry(tensor, "offset", std::to_string(offset));
-        addEntry(tensor, "length", std::to_string(data.size()));
-        pieces.push_back({offset, reinterpret_cast<const std::byte*>(data.data()), data.size()});
-        offset = (offset + data.size() + dataAlignment - 1) / dataAlignment * dataAlignment;
-    }
-    return pieces;
-}
-
-size_t initializerBytes(const ::onnx::ModelProto& model) {
-    size_t sum = 0;
-    for (const auto& tensor : model.graph().initializer())
-        sum += tensor.raw_data().size();
-    return sum;
 }
 
 } // namespace
@@ -108,7 +71,12 @@ size_t initializerBytes(const ::onnx::ModelProto& model) {
 Result<std::string> toBytesOf(const Graph& graph, int64_t least) {
     if (auto ok = checkAllKept(graph, least); !ok)
         return failure(ok.error());
-    return serialise(Writer(graph, least).write(), graph.name());
+    Writer writer(graph, least);
+    ::onnx::ModelProto model = writer.write();
+    auto bytes = fileOf(std::move(model), writer.large(), graph.name());
+    if (!bytes)
+        return failure(bytes.error());
+    return bytes->text();
 }
 
 Result<std::string> toBytes(const Graph& graph) {
@@ -121,19 +89,21 @@ Result<void> saveWith(const Graph& graph, const std::string& path, const SaveOpt
                       int64_t least) {
     if (auto ok = checkAllKept(graph, least); !ok)
         return ok;
-    ::onnx::ModelProto model = Writer(graph, least).write();
-    if (initializerBytes(model) > options.externalAbove) {
-        std::string dataPath = path + ".data";
-        std::vector<std::string> kept;
-        std::vector<FilePiece> pieces =
-            moveOut(model, std::filesystem::path(dataPath).filename().string(), kept);
+    Writer writer(graph, least);
+    ::onnx::ModelProto model = writer.write();
+    std::vector<LargeInitializer> large = writer.large();
+    if (bytesOf(large) > options.externalAbove) {
+        const std::string dataPath = path + ".data";
+        const std::vector<FilePiece> pieces =
+            moveToDataFile(large, std::filesystem::path(dataPath).filename().string());
         if (auto ok = writeFile(pieces, dataPath); !ok)
             return ok;
+        large.clear();
     }
-    auto bytes = serialise(model, path);
+    auto bytes = fileOf(std::move(model), large, path);
     if (!bytes)
         return failure(bytes.error());
-    return writeFile(*bytes, path);
+    return writeFile(bytes->pieces(), path);
 }
 
 } // namespace

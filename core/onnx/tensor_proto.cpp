@@ -300,18 +300,24 @@ Result<Tensor> tensorFrom(::onnx::SparseTensorProto& proto, ExternalData& extern
     return out;
 }
 
-void tensorTo(const Tensor& tensor, ::onnx::TensorProto& proto) {
+Tensor headTo(const Tensor& tensor, ::onnx::TensorProto& proto) {
     proto.set_data_type(protoDtype(tensor.dtype()));
     for (int64_t extent : tensor.extents())
         proto.add_dims(extent);
-    if (tensor.dtype() == DType::String) {
+    if (!isPacked(tensor.dtype()))
+        return tensor;
+    std::string bytes = packed(tensor);
+    const auto count = static_cast<int64_t>(bytes.size());
+    return {DType::UInt8, {count}, Storage::adopt(std::move(bytes))};
+}
+
+void tensorTo(const Tensor& tensor, ::onnx::TensorProto& proto) {
+    const Tensor data = headTo(tensor, proto);
+    if (tensor.dtype() == DType::String)
         for (const std::string& value : tensor.strings())
             proto.add_string_data(value);
-        return;
-    }
-    if (isPacked(tensor.dtype()))
-        return proto.set_raw_data(packed(tensor));
-    proto.set_raw_data(tensor.bytes(), tensor.byteCount());
+    else
+        proto.set_raw_data(data.bytes(), data.byteCount());
 }
 
 } // namespace fuselage::model_io

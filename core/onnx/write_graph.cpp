@@ -187,7 +187,10 @@ void Writer::addConstant(const Tensor& tensor, const std::string& name, WriteSco
     scope.used.insert(name);
     if (!scope.isFunction) {
         auto* initializer = scope.proto->add_initializer();
-        tensorTo(tensor, *initializer);
+        if (scope.parent || !hasLargeData(tensor))
+            tensorTo(tensor, *initializer);
+        else
+            m_large.push_back({initializer, headTo(tensor, *initializer)});
         initializer->set_name(name);
         metadataTo(metadata, *initializer, tensorMetadataField);
         return;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "core/onnx/file_opset.h"
+#include "core/onnx/model_bytes_internal.h"
 #include "core/onnx/proto_internal.h"
 #include "core/onnx/provenance_internal.h"
 
@@ -41,6 +42,9 @@ public:
     Writer(const Graph& graph, int64_t leastOpset) : m_graph(graph), m_opset(leastOpset) {}
 
     ::onnx::ModelProto write();
+
+    /// What write() left out of the model that it gave.
+    const std::vector<LargeInitializer>& large() const { return m_large; }
 
 private:
     friend ::onnx::FunctionProto functionOf(const Graph& graph, const Node& fused, int64_t opset);
@@ -84,6 +88,7 @@ private:
 
     const Graph& m_graph;
     ::onnx::ModelProto m_model;
+    std::vector<LargeInitializer> m_large;
     int64_t m_opset; ///< the least, once it is written the file's
     std::set<std::string> m_domains;
     std::vector<Function> m_functions;    ///< in order of appearance, callees first

@@ -8,6 +8,7 @@
 #include "onnx_builder.h"
 
 #include <map>
+#include <random>
 #include <set>
 
 using namespace fuselage;
@@ -360,6 +361,42 @@ TEST(OnnxSave, LargeModelsKeepTheirDataBesideThem) {
     for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path()))
         ++files;
     EXPECT_EQ(files, 2U);
+}
+
+/// Of all lengths around what is left out of the message, in all places of the list.
+TEST(OnnxSave, DataOfAnySizeAndTypeComesBackInItsPlace) {
+    TemporaryFolder folder;
+    std::mt19937 random(7);
+    const DType types[] = {DType::Float32, DType::Float16, DType::Int4,
+                           DType::UInt8,   DType::Bool,    DType::String};
+    for (int round = 0; round < 60; ++round) {
+        Graph graph = parse("g (float[2] x) => (float[2] y) { y = Relu(x) }");
+        std::vector<Tensor> kept;
+        for (size_t i = 0, count = random() % 8; i < count; ++i) {
+            Tensor tensor(
+                types[random() % std::size(types)],
+                {static_cast<int64_t>(random() % 3), static_cast<int64_t>(random() % 1500)});
+            for (int64_t at = 0; at < tensor.elementCount() && tensor.dtype() != DType::String;
+                 ++at)
+                tensor.set(at, double(random() % 2));
+            kept.push_back(tensor);
+            graph.addOutput(
+                graph.addConstant("c" + std::to_string(i), std::make_shared<const Tensor>(tensor)));
+        }
+        model_io::SaveOptions options;
+        options.externalAbove = random() % 2 ? 3000 : 1 << 20;
+        const std::string path = folder.file("m.onnx");
+        ASSERT_TRUE(model_io::save(graph, path, options));
+        Progress progress;
+        auto again = model_io::load(path, {}, progress);
+        ASSERT_TRUE(again) << round << ": " << again.error().text();
+        for (size_t i = 0; i < kept.size(); ++i) {
+            const ValueId id = again->findValue("c" + std::to_string(i));
+            ASSERT_TRUE(id.valid() && again->value(id).constant) << round;
+            EXPECT_TRUE(identical(*again->value(id).constant, kept[i])) << round << ", " << i;
+        }
+        EXPECT_EQ(saved(graph).graph().initializer_size(), static_cast<int>(kept.size()));
+    }
 }
 
 TEST(OnnxSave, AFailedSaveLeavesNothing) {
