@@ -17,6 +17,7 @@ constexpr uint64_t mostTries = 12;  ///< graphs for one of them
 constexpr uint64_t fewestDrawn = 8; ///< of a guard that the exact level says nothing of
 constexpr uint64_t drawnOfProved = 24;
 constexpr int mostChanged = 4000;   ///< samples to look around one guard
+constexpr int fewChanged = 500;     ///< the same of one that too few samples are left to confirm
 constexpr uint32_t mostChanges = 4; ///< of the choices of one
 
 /// So many that a failing one would be among them, but for one time in a hundred, if the guard did
@@ -51,12 +52,12 @@ std::vector<uint32_t> changed(std::vector<uint32_t> choices, std::mt19937_64& ra
 
 /// Looks for a way around a guard: what is like the samples at hand, is in the guard and differs.
 /// It is among the failing ones of `judged` then.
-bool isRefutedNearby(const PreparedRule& rule, const Guard& guard, uint64_t seed, Judged& judged,
-                     Progress& progress) {
+bool isRefutedNearby(const PreparedRule& rule, const Guard& guard, uint64_t seed, int tries,
+                     Judged& judged, Progress& progress) {
     const Judge judge(rule.rule);
     const std::vector<GuardTerm> terms = guardTerms(rule.rule);
     std::mt19937_64 random(seed);
-    for (int tried = 0; tried < mostChanged && !progress.cancelled(); ++tried) {
+    for (int tried = 0; tried < tries && !progress.cancelled(); ++tried) {
         const bool isFromFailing = judged.agreed.empty() || random() % 2 == 0;
         const auto& from = isFromFailing ? judged.differed : judged.agreed;
         Choices choices(changed(from[random() % from.size()], random));
@@ -119,12 +120,14 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
             (isRefuted ? judged.failing : judged.passing).push_back(std::move(sample->facts));
             ++held;
         }
-        if (isRefuted ||
-            (!isProved && isRefutedNearby(rule, guard, seed + attempt, judged, progress)))
+        const bool isConfirmed = held >= (isProved ? 1 : fewestDrawn);
+        if (isRefuted || (!isProved && isRefutedNearby(rule, guard, seed + attempt,
+                                                       isConfirmed ? mostChanged : fewChanged,
+                                                       judged, progress)))
             continue;
         guard.agreeing += held;
         guard.isProved = isProved;
-        return held >= fewestDrawn || (isProved && held > 0) ? guard : Guard();
+        return isConfirmed ? guard : Guard();
     }
     return {};
 }
