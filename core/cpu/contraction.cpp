@@ -6,6 +6,7 @@
 #include "core/cpu/empty_window.h"
 #include "core/cpu/few_columns.h"
 #include "core/cpu/layout.h"
+#include "core/cpu/plain_contraction.h"
 #include "core/cpu/pool.h"
 #include "core/cpu/stored_weights.h"
 #include "core/cpu/tile_pointwise.h"
@@ -43,7 +44,7 @@ private:
     void findEngine(const PrepareContext& context);
     bool tryMatched(const PrepareContext& context, bool straight);
     void useBare(const PrepareContext& context, bool allowSlow);
-    void useNaive(const PrepareContext& context);
+    void usePlain(const PrepareContext& context);
     bool accept(EngineResult result, bool allowSlow);
     void addFallback(Reason reason);
     void addPass(const PrepareContext& context, const Tape& tape, const std::vector<Access>& reads,
@@ -76,7 +77,7 @@ private:
     std::unique_ptr<Kernel> m_stageA, m_stageB;
     Region m_aRegion, m_bRegion, m_cRegion, m_resultRegion, m_engineRegion, m_pooledRegion;
     std::unique_ptr<ContractionEngine> m_engine;
-    std::unique_ptr<NaiveContraction> m_naive;
+    std::unique_ptr<PlainContraction> m_loops; ///< where there is no engine
     bool m_cIsOutput = false;
     bool m_cMayBeOutput = false; ///< the pass runs in place, unless an operand lies there
     std::unique_ptr<Kernel> m_sumCopy;
@@ -280,7 +281,9 @@ void ContractionKernel::useBare(const PrepareContext& context, bool allowSlow) {
     addPass(context, m_program.epilogue.tape, m_program.epilogue.reads, own);
 }
 
-void ContractionKernel::useNaive(const PrepareContext& context) {
+void ContractionKernel::usePlain(const PrepareContext& context) {
+    m_loops = makePlainContraction(m_program, m_a, m_b, context);
+    m_engineRegion = reserve(m_loops->scratchBytes, false);
     OperandLayout own{m_program.accumulate, m_program.space, rowMajorStrides(m_program.space),
                       nullptr};
     m_cRegion = reserve(static_cast<size_t>(own.span()) * sizeOf(own.dtype));
@@ -384,11 +387,9 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
     if (!m_engine && m_winograd)
         return Reason{"support", "no minimal filtering for these layouts", {}, {}};
     if (!m_engine) {
-        if (!m_naive)
-            m_naive = std::make_unique<NaiveContraction>(m_program, m_a, m_b);
-        useNaive(context);
+        usePlain(context);
         isFallback = m_program.kind != Contraction::Kind::MatMul;
-        tactic = isFallback ? "plain loops" : std::string("columns ") + vectorTable().name;
+        tactic = isFallback ? "plain loops" : std::string("columns ") + context.table.name;
     } else {
         m_engineRegion = reserve(m_engine->scratchBytes, false);
         tactic = (m_winograd || m_stored ? "" : "onednn ") + m_engine->implementation;
@@ -423,8 +424,9 @@ void ContractionKernel::run(const Operands& operands, RunContext& context) {
     const bool toOutput = m_cIsOutput || (m_cMayBeOutput && isOutputFree(operands));
     arguments.c =
         toOutput ? operands.outputs[m_program.epilogue.writes[0].operand] : scratch + m_cRegion.at;
-    if (m_naive) {
-        m_naive->run(arguments.a, arguments.b, arguments.c, context.threads);
+    if (m_loops) {
+        m_loops->run(arguments.a, arguments.b, arguments.c, scratch + m_engineRegion.at,
+                     context.threads);
     } else {
         for (const Access& read : m_program.epilogue.reads) {
             StridedAccess at = stridedFor(read, m_inputs[read.operand], m_program.space.size());

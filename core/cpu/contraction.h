@@ -21,25 +21,4 @@ KernelResult prepareStored(const Contraction& program, const PrepareContext& con
 /// By minimal filtering whether or not it is faster: needs canBeWinograd().
 KernelResult prepareWinograd(const Contraction& program, const PrepareContext& context);
 
-/// Any contraction in any dtype, of matrices by vector loops over columns, else by plain loops; the
-/// accumulator goes to `c` (row-major over the program's space, of type program.accumulate).
-class NaiveContraction {
-public:
-    NaiveContraction(const Contraction& program, const OperandLayout& a, const OperandLayout& b);
-    void run(const std::byte* a, const std::byte* b, std::byte* c, Threads& threads) const;
-
-private:
-    template <typename Acc>
-    void runAs(const std::byte* a, const std::byte* b, std::byte* c, Threads& threads) const;
-    template <typename Acc>
-    void multiply(const std::byte* a, const std::byte* b, std::byte* c, ColumnLoops::Sums<Acc> sums,
-                  Threads& threads) const;
-    template <typename Acc, typename Visit>
-    void products(const Extents& index, Visit&& visit) const;
-
-    Contraction m_program;
-    OperandLayout m_a, m_b;
-    StridedAccess m_aAccess, m_bAccess; ///< MatMul
-};
-
 } // namespace fuselage::cpu

@@ -7,7 +7,7 @@
 
 namespace fuselage::cpu {
 
-/// Why the loops of contraction_naive compute it instead.
+/// Why the loops of plain_contraction.h compute it instead.
 std::optional<Reason> unsupportedInteger(const Contraction& program, const PrepareContext& context);
 
 /// Needs a program without unsupportedInteger().

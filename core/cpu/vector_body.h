@@ -326,7 +326,7 @@ void fill(VectorTable& table) {
     fillWinograd(table.winograd);
     fillPool(table.pool);
     fillRecurrent(table.recurrent);
-    table.columns = {columnSums<double>, columnSums<uint32_t>, columnSums<uint64_t>};
+    table.columns = {columnTile<double>, columnTile<uint32_t>, columnTile<uint64_t>};
     table.recur = recur;
     fillInteger(table.integer);
     table.nibbles = nibbleProduct;

@@ -336,16 +336,25 @@ struct RecurrenceTile {
 constexpr size_t dtypeCount = static_cast<size_t>(DType::String) + 1;
 constexpr size_t reduceKindCount = static_cast<size_t>(ReduceKind::ArgMinLast) + 1;
 
-/// out[r * width + i] = sum over k of a[r * depth + k] * b[k * width + i], for r < rows and
-/// i < columns; integers wrap.
-struct ColumnLoops {
-    static constexpr size_t rows = 4, columns = 16;
-    template <typename T>
-    using Sums = void (*)(T* out, const T* a, const T* b, size_t width, size_t depth);
+/// Some rows and columns of a product: out[r, i] = sum over k of a[k, r] * b[k, i], where
+/// consecutive k are ColumnLoops::rows and `bStep` elements apart; integers wrap.
+template <typename T> struct ColumnTile {
+    T* out = nullptr; ///< all of the tile is written, `outStep` elements from row to row
+    const T* a = nullptr;
+    const T* b = nullptr;
+    size_t outStep = 0, bStep = 0, depth = 0;
+    size_t rows = 0; ///< that are wanted
+};
 
-    Sums<double> doubles = nullptr;
-    Sums<uint32_t> words = nullptr;
-    Sums<uint64_t> longWords = nullptr;
+struct ColumnLoops {
+    static constexpr size_t rows = 8;
+    /// Two of the largest vectors.
+    template <typename T> static constexpr size_t columns = 128 / sizeof(T);
+    template <typename T> using Tile = void (*)(ColumnTile<T>);
+
+    Tile<double> doubles = nullptr;
+    Tile<uint32_t> words = nullptr;
+    Tile<uint64_t> longWords = nullptr;
 };
 
 struct VectorTable {

@@ -358,18 +358,37 @@ TEST(CpuMatMul, TwoFunctionsOfOneKind) {
     convWith("h = LeakyRelu<alpha=0.1>(c)  y = LeakyRelu<alpha=0.5>(h)");
 }
 
-/// Sizes around a group of rows and of columns, batches that one side lacks.
+/// Sizes around a group of rows and a panel of columns, blocks of rows, batches that one side
+/// lacks, a B that is constant or not.
 TEST(CpuMatMul, OtherTypesOfAnySize) {
     std::mt19937 random(11);
-    for (int drawn = 0; drawn < 60; ++drawn) {
-        const char* types[] = {"double", "int32", "int64", "uint32", "uint64"};
-        const std::string type = types[random() % 5];
-        const auto m = 1 + random() % 10, k = 1 + random() % 40, n = 1 + random() % 40;
+    const std::map<std::string, DType> types{{"double", DType::Float64},
+                                             {"int32", DType::Int32},
+                                             {"int64", DType::Int64},
+                                             {"uint32", DType::UInt32},
+                                             {"uint64", DType::UInt64}};
+    for (int drawn = 0; drawn < 100; ++drawn) {
+        const auto& [type, dtype] = *std::next(types.begin(), random() % 5);
+        const int64_t most[] = {10, 150};
+        const auto upTo = [&](int64_t highest) { return 1 + int64_t(random()) % highest; };
+        const int64_t m = upTo(most[random() % 2]), k = random() % 10 ? upTo(40) : upTo(1500),
+                      n = upTo(90);
         const std::string batch = random() % 2 ? "3," : "", other = random() % 2 ? batch : "";
-        expectRuns(fmt::format("({0}[{1}{3},{4}] x, {0}[{2}{4},{5}] z) => ({0}[{1}{3},{5}] y) "
-                               "{{ y = MatMul(x, z) }}",
-                               type, batch, other, m, k, n),
-                   "Contraction", 1e-13);
+        std::map<std::string, Tensor> constants;
+        if (random() % 2) {
+            Tensor z(dtype, other.empty() ? Extents{k, n} : Extents{3, k, n});
+            for (int64_t i = 0; i < z.elementCount(); ++i)
+                z.set(i, double(random() % 200));
+            constants.emplace("z", std::move(z));
+        }
+        const CpuRun run =
+            expectRuns(fmt::format("({0}[{1}{3},{4}] x, {0}[{2}{4},{5}] z) => ({0}[{1}{3},{5}] y) "
+                                   "{{ y = MatMul(x, z) }}",
+                                   type, batch, other, m, k, n),
+                       "Contraction", 1e-14 * double(10 + k), constants);
+        EXPECT_TRUE(run.tactic.starts_with("columns ")) << run.tactic;
+        if (HasFailure())
+            return;
     }
 }
 
