@@ -6,6 +6,7 @@
 #include "core/onnx/provenance_internal.h"
 #include "core/onnx/reader_internal.h"
 #include "core/onnx/understand_internal.h"
+#include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
 
 #include <fmt/format.h>
@@ -236,8 +237,9 @@ Result<void> Reader::addOperator(::onnx::NodeProto& proto, Scope& scope,
         notComputed = refused;
     } else if (spec.op == Op::Unknown) {
         if (!m_options.declared.contains(called))
-            note(fmt::format("operator `{}` of opset {} is not known: kept as it is", called,
-                             *version),
+            note(fmt::format("operator `{}` of opset {} is not {}: kept as it is", called, *version,
+                             publishedSchema(domain, proto.op_type(), *version) ? "computed here"
+                                                                                : "known"),
                  spec.name);
     } else {
         auto reason = understand(*scope.graph, spec, domain, *version, where);
