@@ -6,9 +6,14 @@
 #include "tests/studio/odd_models.h"
 #include "tests/studio/sample.h"
 
+#include <QAbstractItemView>
 #include <QDir>
+#include <QDockWidget>
 #include <QHash>
+#include <QLabel>
 #include <QPushButton>
+#include <QTextDocument>
+#include <QTextEdit>
 #include <algorithm>
 #include <cstdio>
 
@@ -46,6 +51,45 @@ int boxesInView(const Canvas& canvas) {
         seen[node] += view.contains(QPointF(box.rect.x + box.rect.w / 2, box.rect.y + 1));
     }
     return seen[all[true] > 0];
+}
+
+QString asSeen(const QString& text, bool rich) {
+    QTextDocument document;
+    rich ? document.setHtml(text) : document.setPlainText(text);
+    return document.toPlainText();
+}
+
+/// Texts of the window in which something of a name is there, but the name is not what one sees.
+QStringList hiddenNames(const QWidget& window, const QStringList& names) {
+    QStringList out;
+    const auto look = [&](const QString& where, const QString& text, bool rich) {
+        const QString seen = asSeen(text, rich);
+        if (text.contains("bold") &&
+            std::none_of(names.begin(), names.end(), [&](const QString& name) {
+                return seen.contains(name) || seen.contains(name.section('/', -1));
+            }))
+            out << where + ": " + text;
+    };
+    for (const QLabel* label : window.findChildren<QLabel*>())
+        look(QString("label %1").arg(label->objectName()), label->text(),
+             label->textFormat() == Qt::RichText ||
+                 (label->textFormat() == Qt::AutoText && Qt::mightBeRichText(label->text())));
+    for (const QAbstractItemView* view : window.findChildren<QAbstractItemView*>()) {
+        const QAbstractItemModel* model = view->model();
+        for (int row = 0; model && row < std::min(model->rowCount(), 40); ++row)
+            for (int column = 0; column < model->columnCount(); ++column) {
+                const QModelIndex at = model->index(row, column);
+                const QString tip = at.data(Qt::ToolTipRole).toString();
+                look("cell", at.data().toString(), false);
+                look("tip", tip, Qt::mightBeRichText(tip));
+            }
+    }
+    for (const QTextEdit* text : window.findChildren<QTextEdit*>())
+        look(QString("text %1").arg(text->objectName()), text->toPlainText(), false);
+    for (const QWidget* widget : window.findChildren<QWidget*>())
+        look(QString("tip of %1").arg(widget->objectName()), widget->toolTip(),
+             Qt::mightBeRichText(widget->toolTip()));
+    return out;
 }
 
 } // namespace
@@ -106,6 +150,37 @@ private Q_SLOTS:
         if (canvas.drawing() && canvas.isVisible() && !canvas.drawing()->scene().boxes.empty()) {
             QVERIFY2(ink >= leastInk, qPrintable(found));
             QVERIFY2(letters >= leastLetters, qPrintable(found));
+        }
+    }
+
+    /// Names that a text of HTML would hide or change, in every panel and in every tip of a table.
+    void namesAreShownAsTheyAre() {
+        const QString file = m_folder.filePath("<i>bold & more.onnx");
+        QVERIFY(QFile::copy(m_folder.filePath("markup_names.onnx"), file));
+        QSettings settings(m_folder.filePath("b.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.canvases().setDot({}, false);
+        window.resize(1280, 720);
+        window.show();
+        window.openFiles({file});
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY_WITH_TIMEOUT(!window.canvases().drawing(), 60'000);
+        int panels = 0;
+        for (QDockWidget* dock : window.findChildren<QDockWidget*>()) {
+            dock->show();
+            dock->raise();
+            ++panels;
+        }
+        QVERIFY(panels > 8);
+        QStringList nodes;
+        for (const app::GraphNodeReport& node : window.session().report()->before.graph.nodes)
+            nodes << QString::fromStdString(node.name);
+        QVERIFY2(nodes.contains("<b>bold</b>"), qPrintable(nodes.join(' ')));
+        for (const QString& node : nodes) {
+            window.selection().selectBefore({node});
+            QCoreApplication::processEvents();
+            const QStringList wrong = hiddenNames(window, nodes + QStringList{"<i>bold & more"});
+            QVERIFY2(wrong.isEmpty(), qPrintable(wrong.join('\n')));
         }
     }
 

@@ -375,6 +375,11 @@ std::vector<Odd> oddModels(int large) {
                  faces += "\U0001F600";
              return chain({"слой.1", "层/二", "\u202eright to left", "a\nb\tc", faces});
          }},
+        {"markup_names",
+         [] {
+             return chain({"<b>bold</b>", "<img src='bold'>/<i>bold</i>", "&bold;", "%1 bold %n",
+                           "\"bold\" 'quoted'", "bold, with; signs|{of} tables"});
+         }},
         {"empty_names", named(12, [](int) { return ""; })},
         {"duplicated_names", named(12, [](int) { return "same"; })},
         {"long_names",
