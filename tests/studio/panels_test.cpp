@@ -22,6 +22,7 @@
 #include <QMenu>
 #include <QPushButton>
 #include <QTextBrowser>
+#include <QTextDocument>
 #include <algorithm>
 
 namespace app = fuselage::app;
@@ -298,6 +299,30 @@ private Q_SLOTS:
         const QString html = inspectorHtml(report, {{"first", "second", "third"}, {"f"}, {}});
         for (const char* name : {"first", "second", "third"})
             QCOMPARE(html.count(QString(">%1</a>").arg(name)), qsizetype(1));
+    }
+
+    /// What the operator calls its operands, and what attributes mean that the file leaves out.
+    void operandsHaveTheirPlacesAndDefaultsAreSaid() {
+        app::Report report;
+        app::GraphNodeReport node;
+        node.name = "c";
+        node.op = "Conv";
+        node.attributes = {{"strides", "[2, 2]"}};
+        for (const char* name : {"picture", "filter"}) {
+            node.inputs.push_back(static_cast<uint32_t>(report.before.graph.values.size()));
+            report.before.graph.values.push_back({name});
+        }
+        report.before.graph.nodes = {node};
+        node.op = "com.acme.Conv";
+        node.name = "other";
+        report.before.graph.nodes.push_back(node);
+        QTextDocument shown;
+        shown.setHtml(inspectorHtml(report, {{"c"}, {}, {}}));
+        const QString text = shown.toPlainText();
+        for (const char* part : {"X picture", "W filter", "group = 1"})
+            QVERIFY2(text.contains(part), qPrintable(text));
+        shown.setHtml(inspectorHtml(report, {{"other"}, {}, {}}));
+        QVERIFY2(!shown.toPlainText().contains("by default"), qPrintable(shown.toPlainText()));
     }
 
     void anEdgeNamesAllWhoReadIt() {

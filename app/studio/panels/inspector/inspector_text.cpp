@@ -7,9 +7,11 @@
 #include "app/report/quantised.h"
 #include "app/studio/item_models/near_miss_table.h"
 #include "app/studio/item_models/words.h"
+#include "core/ops/op_table.h"
 
 #include <QSet>
 #include <algorithm>
+#include <optional>
 
 namespace fuselage::studio {
 
@@ -72,18 +74,40 @@ const GraphNodeReport* nodeNamed(const GraphReport& graph, const QString& name) 
     return nullptr;
 }
 
-QString valuesHtml(const GraphReport& graph, const std::vector<uint32_t>& values) {
+/// What the standard knows of the node's operator; none of fused and unknown ones.
+std::optional<Op> standardOp(const GraphNodeReport& node) {
+    const size_t dot = node.op.rfind('.');
+    return dot == std::string::npos ? opFromName("", node.op)
+                                    : opFromName(node.op.substr(0, dot), node.op.substr(dot + 1));
+}
+
+/// `places`: what the operator calls them, for as many as it does.
+QString valuesHtml(const GraphReport& graph, const std::vector<uint32_t>& values,
+                   const std::vector<std::string>& places = {}) {
     QStringList out;
-    for (uint32_t value : values)
-        if (value == GraphNodeReport::omitted) {
-            out << QObject::tr("<i>omitted</i>");
-        } else {
-            const app::GraphValueReport& it = graph.values[value];
-            QString type = escaped(it.type);
-            if (it.constant)
-                type += QObject::tr(" constant %1").arg(escaped(it.literal));
-            out << QStringLiteral("%1: %2").arg(escaped(it.name), type);
+    for (size_t slot = 0; slot < values.size(); ++slot) {
+        const QString place =
+            slot < places.size() ? QStringLiteral("<i>%1</i> ").arg(escaped(places[slot])) : "";
+        if (values[slot] == GraphNodeReport::omitted) {
+            out << place + QObject::tr("<i>omitted</i>");
+            continue;
         }
+        const app::GraphValueReport& it = graph.values[values[slot]];
+        QString type = escaped(it.type);
+        if (it.constant)
+            type += QObject::tr(" constant %1").arg(escaped(it.literal));
+        out << place + QStringLiteral("%1: %2").arg(escaped(it.name), type);
+    }
+    return out.join("<br>");
+}
+
+/// What attributes that the node does not write mean.
+QString defaultsHtml(Op op, const GraphNodeReport& node) {
+    QStringList out;
+    for (const AttributeSchema& each : attributesOf(op))
+        if (each.fallback && std::none_of(node.attributes.begin(), node.attributes.end(),
+                                          [&](const auto& own) { return own.first == each.name; }))
+            out << QStringLiteral("%1 = %2").arg(escaped(each.name), escaped(text(*each.fallback)));
     return out.join("<br>");
 }
 
@@ -118,11 +142,15 @@ QString nodeHtml(const app::Report& report, const GraphReport& graph, const Grap
     for (const auto& [name, value] : node.attributes)
         attributes << QStringLiteral("%1 = %2").arg(escaped(name), escaped(value));
     table.row(QObject::tr("attributes"), attributes.join("<br>"));
+    const std::optional<Op> op = standardOp(node);
+    if (op)
+        table.row(QObject::tr("by default"), defaultsHtml(*op, node));
     table.row(QObject::tr("comes from"), lines(node.origins));
     table.row(QObject::tr("not computed"), escaped(node.notComputed));
     table.row(QObject::tr("error against float"), errorHtml(report, node));
     table.row(QObject::tr("stored as"), storedHtml(graph, node));
-    table.row(QObject::tr("inputs"), valuesHtml(graph, node.inputs));
+    table.row(QObject::tr("inputs"),
+              valuesHtml(graph, node.inputs, op ? inputNamesOf(*op) : std::vector<std::string>()));
     table.row(QObject::tr("outputs"), valuesHtml(graph, node.outputs));
     return QStringLiteral("<h3>%1</h3>").arg(escaped(node.name)) + table.html();
 }
