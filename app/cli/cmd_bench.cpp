@@ -18,6 +18,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace fuselage::cli {
 
 namespace {
@@ -57,6 +60,35 @@ Result<void> addErrors(const app::BenchOptions& bench, app::Report& report, Prog
         return failure(errors.error());
     report.nodeErrors = std::move(*errors);
     return {};
+}
+
+/// Which nodes lose their numbers in 16 bits, where that is why the check failed, and the options
+/// that keep them; empty otherwise.
+std::string overflowText(const app::BenchOptions& bench, const app::Report& failed,
+                         Progress& progress) {
+    constexpr size_t mostNamed = 4;
+    app::Report report;
+    report.nodeErrors = failed.nodeErrors;
+    if (bench.fuse.precision != Precision::Fp16 ||
+        (report.nodeErrors.empty() && !addErrors(bench, report, progress)))
+        return {};
+    std::vector<std::string> lost;
+    for (const app::NodeErrorReport& error : report.nodeErrors)
+        if (std::isinf(error.relative))
+            lost.push_back(error.node);
+    if (lost.empty())
+        return {};
+    const std::string what = lost.size() == 1 ? "`" + lost[0] + "` makes"
+                                              : fmt::format("`{}` and {} more nodes make or read",
+                                                            lost[0], lost.size() - 1);
+    std::string keep;
+    for (size_t i = 0; i < std::min(lost.size(), mostNamed); ++i)
+        keep += " --precision-of '" + lost[i] + "=fp32'";
+    if (lost.size() > mostNamed)
+        keep += " ... (--errors lists them)";
+    return fmt::format("  float16 ends at 65504: {} larger numbers here\n"
+                       "  fix: keep them in float32:{}; or take --precision bf16\n",
+                       what, keep);
 }
 
 int run(Options& options) {
@@ -143,8 +175,9 @@ int run(Options& options) {
     bool failed =
         options.bench.verify && !stopped && !result->unusable && !result->report.verified();
     if (failed)
-        fmt::print(stderr, "fuselage: verification failed: {}\n",
-                   app::failedChecks(result->report));
+        fmt::print(stderr, "fuselage: verification failed: {}\n{}",
+                   app::failedChecks(result->report),
+                   overflowText(options.bench, result->report, progress));
     return failed ? ExitVerification : broken->empty() ? ExitOk : ExitGate;
 }
 

@@ -49,6 +49,24 @@ TEST_F(CliBench, ErrorsOfNodesAreSaidWhereValuesAreStoredInFewBits) {
     EXPECT_NE(plain.errors.find("errors.none"), std::string::npos) << plain.errors;
 }
 
+/// Data, not weights, leave the range: the options that are advised do mend it.
+TEST_F(CliBench, WhatFloat16DoesNotHoldIsNamedWithTheOptionsThatKeepIt) {
+    writeText(
+        "g (float[4,256] x) => (float[4,256] y) <float k = {300.0}> { a = Mul(x, k) "
+        "q = Mul(a, a) s = ReduceSum<keepdims = 1>(q) r = Sqrt(s) z = Div(a, r) y = Neg(z) }");
+    const std::vector<std::string> asked{"bench", "m.onnx", "--no-measure", "--precision", "fp16"};
+    const ProcessResult failed = run(asked);
+    EXPECT_EQ(failed.exitCode, ExitVerification);
+    expectHas(failed.errors, "float16 ends at 65504: `Mul_1` and 2 more nodes make or read larger "
+                             "numbers here\n");
+    std::vector<std::string> mended = asked;
+    for (const char* node : {"Mul_1", "ReduceSum", "Sqrt"}) {
+        expectHas(failed.errors, std::string(" --precision-of '") + node + "=fp32'");
+        mended.insert(mended.end(), {"--precision-of", std::string(node) + "=fp32"});
+    }
+    EXPECT_EQ(run(mended).exitCode, ExitOk);
+}
+
 TEST_F(CliBench, APlanSaysWhichMatchesAreMeasured) {
     zoo("unet");
     ASSERT_EQ(run({"fuse", "unet.onnx", "--plan-out", "all.fuseplan"}).exitCode, ExitOk);
