@@ -8,6 +8,12 @@
 
 namespace fuselage::cpu {
 
+namespace {
+
+constexpr int64_t fewLanes = 64; ///< of a tile that is hardly worth its overhead
+
+} // namespace
+
 size_t TileSpace::tileCount() const {
     if (empty)
         return 0;
@@ -51,6 +57,13 @@ TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& oper
             transposed = true;
         }
     }
+    // A tile of a few elements costs as much as a full one: rows are then those of a longer loop.
+    const auto inner = loops.end() - 2;
+    const auto longest = std::max_element(
+        loops.begin(), inner, [](const Loop& a, const Loop& b) { return a.extent < b.extent; });
+    if (!transposed && longest != inner && loops.back().extent * inner->extent < fewLanes &&
+        longest->extent > inner->extent)
+        std::rotate(longest, longest + 1, loops.end() - 1);
     out.cols = loops.back();
     loops.pop_back();
     out.rows = loops.back();
