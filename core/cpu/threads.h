@@ -63,12 +63,15 @@ public:
     /// For what a kernel hands to another one of the same step.
     Scratch& handedScratch() { return m_handedScratch; }
 
+    /// For what a pointwise kernel computes before its tiles.
+    Scratch& partScratch() { return m_partScratch; }
+
     /// Memory of what is prepared: packed weights, the arena.
     Pages& pages() { return m_pages; }
 
 private:
     std::vector<Scratch> m_scratch;
-    Scratch m_stepScratch, m_handedScratch;
+    Scratch m_stepScratch, m_handedScratch, m_partScratch;
     Pages m_pages;
 };
 

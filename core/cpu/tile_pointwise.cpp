@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cpu/tile_pointwise.h"
 
-#include "core/cpu/constant_part.h"
 #include "core/cpu/float_lanes.h"
+#include "core/cpu/small_part.h"
 #include "core/cpu/tile_operands.h"
 
 #include <optional>
@@ -13,27 +13,47 @@ namespace {
 
 class PointwiseKernel final : public Kernel {
 public:
-    PointwiseKernel(const FoldedPointwise& folded, const PrepareContext& context);
+    PointwiseKernel(const PointwiseInParts& parts, const PrepareContext& context);
     void run(const Operands& operands, RunContext& context) override;
 
 private:
+    /// A part that is computed before the tiles, with what it reads and where its results go.
+    struct Before {
+        std::unique_ptr<Kernel> kernel;
+        std::vector<uint32_t> operands;
+        std::vector<size_t> offsets;
+    };
+
+    std::vector<const std::byte*> moreInputs(const Operands& operands, RunContext& context) const;
     bool aliased(const Operands& operands) const;
-    void runTiles(const Operands& operands, Scratch& scratch, size_t begin, size_t end,
-                  bool inPlace, TouchCounter* counter) const;
+    /// `inputs`: those of the run, folded ones and results of parts.
+    void runTiles(const std::vector<const std::byte*>& inputs, const Operands& operands,
+                  Scratch& scratch, size_t begin, size_t end, bool inPlace,
+                  TouchCounter* counter) const;
 
     std::vector<OperandLayout> m_inputs, m_outputs;
     std::vector<TileOperand> m_operands; ///< writes, then reads
     size_t m_writes = 0;
-    size_t m_given = 0;        ///< inputs that a run brings; the rest was folded
-    int64_t m_foldedBytes = 0; ///< of inputs that are no longer read
+    size_t m_given = 0; ///< inputs that a run brings; the rest was folded or is a part's
+    std::vector<Before> m_parts;
+    size_t m_partBytes = 0;
+    int64_t m_foldedBytes = 0; ///< of inputs that the tiles no longer read
     TileSpace m_space;
     TileCode m_code;
 };
 
-PointwiseKernel::PointwiseKernel(const FoldedPointwise& folded, const PrepareContext& context)
-    : m_inputs(folded.inputs), m_outputs(context.outputs), m_writes(folded.program.writes.size()),
-      m_given(context.inputs.size()), m_foldedBytes(folded.bytes) {
-    const Pointwise& program = folded.program;
+PointwiseKernel::PointwiseKernel(const PointwiseInParts& parts, const PrepareContext& context)
+    : m_inputs(parts.rest.inputs), m_outputs(context.outputs),
+      m_writes(parts.rest.program.writes.size()), m_given(context.inputs.size()),
+      m_partBytes(parts.bytes), m_foldedBytes(parts.rest.bytes) {
+    const Pointwise& program = parts.rest.program;
+    for (const SmallPart& part : parts.parts) {
+        PrepareContext inner{part.inputs, part.outputs, context.table, context.threads,
+                             context.allowed};
+        m_parts.push_back({std::make_unique<PointwiseKernel>(
+                               PointwiseInParts{{part.program, part.inputs, 0}, {}, 0}, inner),
+                           part.operands, part.offsets});
+    }
     const FloatLanes lanes = withFloatLanes(program.tape);
     size_t dims = program.space.size();
     for (size_t k = 0; k < program.writes.size(); ++k)
@@ -57,7 +77,8 @@ PointwiseKernel::PointwiseKernel(const FoldedPointwise& folded, const PrepareCon
         if (round == 0)
             m_space = tileSpace(program.space, accesses, 0, lanesThatFit(m_code.bytesPerLane()));
     }
-    tactic = std::string("tile interpreter ") + context.table.name;
+    tactic = std::string("tile interpreter ") + context.table.name +
+             (m_parts.empty() ? "" : ", small operands first");
 }
 
 /// Whether some output shares memory with some input.
@@ -76,6 +97,32 @@ bool PointwiseKernel::aliased(const Operands& operands) const {
     return false;
 }
 
+/// Those of the run, folded ones and results of the parts, which are run; empty where there are
+/// only the first.
+std::vector<const std::byte*> PointwiseKernel::moreInputs(const Operands& operands,
+                                                          RunContext& context) const {
+    if (m_inputs.size() == m_given)
+        return {};
+    std::vector<const std::byte*> out(operands.inputs.begin(),
+                                      operands.inputs.begin() + static_cast<ptrdiff_t>(m_given));
+    for (size_t i = m_given; i < m_inputs.size() && m_inputs[i].constant; ++i)
+        out.push_back(m_inputs[i].constant->bytes());
+    std::byte* memory =
+        m_parts.empty() ? nullptr : context.threads.partScratch().reserve(m_partBytes);
+    for (const Before& part : m_parts) {
+        Operands inner;
+        for (uint32_t operand : part.operands)
+            inner.inputs.push_back(out[operand]);
+        for (size_t offset : part.offsets) {
+            inner.outputs.push_back(memory + offset);
+            out.push_back(memory + offset);
+        }
+        RunContext running{context.threads, nullptr, false, {}};
+        part.kernel->run(inner, running);
+    }
+    return out;
+}
+
 void PointwiseKernel::run(const Operands& operands, RunContext& context) {
     std::optional<TouchCounter> counter;
     if (context.count) {
@@ -85,13 +132,15 @@ void PointwiseKernel::run(const Operands& operands, RunContext& context) {
             counted[k].elementBytes *= counted[k].operand < m_given ? 1 : 0;
         counter.emplace(m_space, counted, m_writes, m_inputs, m_outputs);
     }
+    const std::vector<const std::byte*> more = moreInputs(operands, context);
+    const std::vector<const std::byte*>& inputs = more.empty() ? operands.inputs : more;
     bool inPlace = aliased(operands);
     constexpr size_t lanesPerTask = 16384; // below this a second thread costs more than it saves
     size_t grain = lanesPerTask / std::max<size_t>(m_space.lanes(), 1) + 1;
     context.threads.forRange(m_space.tileCount(), grain,
                              [&](size_t worker, size_t begin, size_t end) {
-                                 runTiles(operands, context.threads.scratch(worker), begin, end,
-                                          inPlace, counter ? &*counter : nullptr);
+                                 runTiles(inputs, operands, context.threads.scratch(worker), begin,
+                                          end, inPlace, counter ? &*counter : nullptr);
                              });
     if (counter) {
         counter->addTo(*context.count);
@@ -100,7 +149,8 @@ void PointwiseKernel::run(const Operands& operands, RunContext& context) {
     }
 }
 
-void PointwiseKernel::runTiles(const Operands& operands, Scratch& scratch, size_t begin, size_t end,
+void PointwiseKernel::runTiles(const std::vector<const std::byte*>& inputs,
+                               const Operands& operands, Scratch& scratch, size_t begin, size_t end,
                                bool inPlace, TouchCounter* counter) const {
     size_t maxLanes = roundUpToGroup(m_space.lanes());
     TileCode::Frame frame = m_code.bind(scratch.reserve(m_code.frameBytes(maxLanes)), maxLanes);
@@ -115,10 +165,8 @@ void PointwiseKernel::runTiles(const Operands& operands, Scratch& scratch, size_
         for (size_t k = 0; k < reads; ++k) {
             size_t at = m_writes + k;
             const TileOperand& x = m_operands[at];
-            const std::byte* first = x.operand < m_given ? operands.inputs[x.operand]
-                                                         : m_inputs[x.operand].constant->bytes();
             const std::byte* source =
-                first + cursor.offset(at) * static_cast<int64_t>(x.elementBytes);
+                inputs[x.operand] + cursor.offset(at) * static_cast<int64_t>(x.elementBytes);
             loader.load(m_code, frame, k, x, source, rows, cols, rowStrides[at], colStrides[at]);
         }
         auto target = [&](size_t k) {
@@ -143,7 +191,8 @@ void PointwiseKernel::runTiles(const Operands& operands, Scratch& scratch, size_
 } // namespace
 
 std::unique_ptr<Kernel> preparePointwise(const Pointwise& program, const PrepareContext& context) {
-    return std::make_unique<PointwiseKernel>(foldConstantPart(program, context), context);
+    return std::make_unique<PointwiseKernel>(
+        takeSmallParts(foldConstantPart(program, context), context.inputs.size()), context);
 }
 
 } // namespace fuselage::cpu

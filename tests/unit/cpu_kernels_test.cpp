@@ -375,3 +375,40 @@ TEST(CpuGather, AnIndexOutsideIsAnErrorNotAnAccess) {
     ASSERT_TRUE(run.error);
     EXPECT_EQ(run.error->code, "run.index");
 }
+
+/// Functions of what is smaller than the result are computed for it, whatever it lies along.
+TEST(CpuPointwise, SmallOperandsAreComputedFirst) {
+    std::mt19937 random(5);
+    for (int drawn = 0; drawn < 60; ++drawn) {
+        const int64_t extents[] = {1 + int64_t(random() % 3), 8 + int64_t(random() % 30),
+                                   16 + int64_t(random() % 60)};
+        std::string small[2];
+        for (std::string& each : small) {
+            const size_t kept = random() % 3; // at most one dimension moves
+            for (size_t d = 0; d < 3; ++d)
+                each += fmt::format("{}{}", d ? "," : "", d == kept ? extents[d] : 1);
+        }
+        const std::string full = fmt::format("{},{},{}", extents[0], extents[1], extents[2]);
+        const CpuRun run = expectRuns(
+            fmt::format("(float[{0}] x, float[{1}] s, float[{2}] t) => (float[{0}] y, float[{0}] z)"
+                        " {{ a = Sigmoid(s) b = Exp(t) c = Mul(a, x) d = Add(b, a) y = Add(c, b) "
+                        "e = Mul(x, t) f = Tanh(e) z = Sub(f, d) }}",
+                        full, small[0], small[1]),
+            "Pointwise", 1e-6);
+        const bool isLarge = extents[0] * extents[1] * extents[2] > 2000;
+        EXPECT_TRUE(!isLarge || run.tactic.find("small operands first") != std::string::npos)
+            << run.tactic << ", " << full << " and " << small[0] << ", " << small[1];
+        if (HasFailure())
+            return;
+    }
+}
+
+/// Tiles of a few elements: what has periods along inner dimensions beside what is joined there.
+TEST(CpuPointwise, PeriodsOfFewElementsAreWrittenSideBySide) {
+    for (const auto& [periods, each] : {std::pair(3, 2), {2, 2}, {5, 1}, {3, 3}, {7, 4}, {40, 2}})
+        expectRuns(fmt::format("(float[40,{0},{1}] x, float[{0},{1}] c) => (float[40,{0},{2}] y) "
+                               "{{ a = Mul(x, c) p = Add(x, a) q = Sub(a, x) "
+                               "y = Concat<axis=-1>(p, q) }}",
+                               periods, each, 2 * each),
+                   "Pointwise", 1e-6);
+}
