@@ -172,16 +172,43 @@ std::optional<int64_t> IntegerRows::tapOffset(const Corner& corner, size_t tap) 
     return corner.offset + m_tapsFrom[tap];
 }
 
+/// Line by line of the window along the innermost dim, where the taps inside follow each other.
 void IntegerRows::gatherWindow(const uint8_t* a, const Extents& at, int64_t group, uint8_t zero,
                                uint8_t* to) const {
-    const auto bytes = static_cast<size_t>(m_channels);
-    const int64_t first = group * m_channels;
+    const size_t dims = m_window.kernel.size(), inner = dims - 1;
+    const int64_t line = m_window.kernel[inner], dilation = m_window.dilations[inner];
     const Corner corner = cornerOf(at);
-    for (size_t tap = 0; tap < m_tapsFrom.size(); ++tap, to += bytes) {
-        if (auto offset = tapOffset(corner, tap))
-            copy(to, a + *offset + first, bytes);
+    const int64_t index = corner.index[inner];
+    const int64_t begin = std::clamp<int64_t>((dilation - 1 - index) / dilation, 0, line);
+    const int64_t end =
+        std::clamp<int64_t>((m_extents[inner + 2] - index + dilation - 1) / dilation, begin, line);
+    const bool isOneCopy = line > 1 && m_tapsFrom[1] - m_tapsFrom[0] == m_channels;
+    const uint8_t* first = a + corner.offset + group * m_channels;
+    const auto fill = [&](int64_t taps) {
+        std::memset(to, zero, static_cast<size_t>(taps * m_channels));
+        to += taps * m_channels;
+    };
+    const auto take = [&](size_t tap, int64_t taps) {
+        copy(to, first + m_tapsFrom[tap], static_cast<size_t>(taps * m_channels));
+        to += taps * m_channels;
+    };
+    for (size_t tap = 0; tap < m_tapsFrom.size(); tap += static_cast<size_t>(line)) {
+        bool inside = begin < end;
+        for (size_t d = 0; d < inner && inside; ++d) {
+            const int64_t outer = corner.index[d] + m_taps[tap * dims + d];
+            inside = outer >= 0 && outer < m_extents[d + 2];
+        }
+        if (!inside) {
+            fill(line);
+            continue;
+        }
+        fill(begin);
+        if (isOneCopy)
+            take(tap + static_cast<size_t>(begin), end - begin);
         else
-            std::memset(to, zero, bytes);
+            for (int64_t t = begin; t < end; ++t)
+                take(tap + static_cast<size_t>(t), 1);
+        fill(line - end);
     }
 }
 

@@ -102,3 +102,26 @@ TEST(ProductTime, PatchesReadRowsOfTaps) {
     const double few = h200().fewChannels;
     EXPECT_NEAR(overlapping / patches, (1 + few / 3) / (1 + few / 24), 1e-6);
 }
+
+/// Rows of windows in three dimensions are gathered from many short lines, which costs more than
+/// to multiply few channels in floats; where channels are many it does not matter.
+TEST(ProductTime, IntegersOfThreeDimensionsGatherTheirLines) {
+    DeviceProfile profile = *deviceProfile("cpu_avx512");
+    profile.integerGain = 3; // as where there are dot products of 8 bits
+    const auto times = [&](int64_t channels) {
+        const std::string rest =
+            fmt::format("[1,{0},8,12,12] x, {{}}[16,{0},3,3,3] w) => ({{}}[1,16,8,12,12] y) "
+                        "{{{{ y = {{}}<kernel_shape=[3,3,3],pads=[1,1,1,1,1,1]>(x, w) }}}}",
+                        channels);
+        const auto of = [&](const char* type, const char* sum, const char* op) {
+            const std::string body =
+                std::string("(") + type + fmt::format(fmt::runtime(rest), type, sum, op);
+            return timeOf(programOf(bodyFrom(body)), profile).seconds;
+        };
+        return std::pair(of("int8", "int32", "ConvInteger"), of("float", "float", "Conv"));
+    };
+    const auto [fewIntegers, fewFloats] = times(3);
+    EXPECT_GT(fewIntegers, 1.2 * fewFloats);
+    const auto [manyIntegers, manyFloats] = times(64);
+    EXPECT_LT(manyIntegers, manyFloats);
+}
