@@ -98,7 +98,7 @@ Result<SideOutputs> verifySides(Side& before, Side& after, const std::vector<Ten
                 compareOutput(name, "weights", reference[i], loss->outputs[i].toTensor(), limit));
         report.agreement.push_back(
             compareOutput(name, "unfused", reference[i], (*unfused)[i], limit));
-        double allowed = fusedTolerance(stored ? loss->storage : dtype,
+        double allowed = fusedTolerance(stored ? loss->storage : heldTo(graph, dtype),
                                         report.agreement.back().maxRelative, limit);
         ofFused.push_back(compareOutput(name, "fused", reference[i], (*fused)[i], allowed));
         if (after.planned.plan->strict)

@@ -110,7 +110,8 @@ Result<void> RunCheck::againstInterpreter(const char* side) {
     found.clear();
     for (size_t i = 0; i < m_outputs.size(); ++i) {
         const bool narrow = m_storage > 0 && isFloat(m_outputs[i].dtype());
-        const DType type = narrow ? storageOf(m_compile.precision) : m_outputs[i].dtype();
+        const DType type =
+            narrow ? storageOf(m_compile.precision) : heldTo(m_model, m_outputs[i].dtype());
         const double limit = narrow ? m_storage : ownTolerance(m_model, type);
         if (m_unfused.empty()) {
             found.push_back(compareOutput(nameOf(i), side, (*judged)[i], m_outputs[i], limit));

@@ -77,8 +77,13 @@ double storageTolerance(DType storage, size_t depth) {
     return std::max(toleranceOf(storage), accumulated(unit, depth));
 }
 
+DType heldTo(const Graph& graph, DType output) {
+    return output == DType::Float64 && roundingDepth(graph, DType::Float32) > 0 ? DType::Float32
+                                                                                : output;
+}
+
 double ownTolerance(const Graph& graph, DType output) {
-    double out = originalTolerance(output);
+    double out = originalTolerance(heldTo(graph, output));
     if (isFloat(output))
         for (DType storage : {DType::Float16, DType::BFloat16})
             if (const size_t depth = roundingDepth(graph, storage))

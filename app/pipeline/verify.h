@@ -45,8 +45,12 @@ size_t roundingDepth(const Graph& graph, DType storage);
 /// toleranceOf the type.
 double storageTolerance(DType storage, size_t depth);
 
-/// What an output of this type may lose by the operators as the graph has them: originalTolerance,
-/// and where it stores results in 16 bits on the way, what storageTolerance says.
+/// The type whose limits an output has: float32 for a float64 one of a graph that rounds results to
+/// float32 on the way.
+DType heldTo(const Graph& graph, DType output);
+
+/// What an output of this type may lose by the operators as the graph has them: originalTolerance
+/// of heldTo(), and where it stores results in 16 bits on the way, what storageTolerance says.
 double ownTolerance(const Graph& graph, DType output);
 
 /// The inputs with every float32 number moved to a neighbour, up or down at random: as close as two

@@ -240,6 +240,16 @@ TEST(Numeric, TheLimitOfAStorageGrowsWithItsDepth) {
     EXPECT_DOUBLE_EQ(app::storageTolerance(DType::BFloat16, 100), 40.0 / 256);
 }
 
+TEST(Numeric, AFloat64OutputBehindFloat32ResultsHasTheirLimit) {
+    const Graph through = graphOf("(double[4] x) => (double[4] y) { a = Cast<to=1>(x) b = Exp(a) "
+                                  "y = Cast<to=11>(b) }");
+    EXPECT_EQ(app::heldTo(through, DType::Float64), DType::Float32);
+    EXPECT_EQ(app::ownTolerance(through, DType::Float64), app::originalTolerance(DType::Float32));
+    const Graph wide = graphOf("(double[4] x) => (double[4] y) { y = Exp(x) }");
+    EXPECT_EQ(app::heldTo(wide, DType::Float64), DType::Float64);
+    EXPECT_EQ(app::ownTolerance(wide, DType::Float64), app::originalTolerance(DType::Float64));
+}
+
 TEST(Numeric, AModelThatAmplifiesRoundingIsJudgedByHowMuch) {
     const auto path = std::filesystem::temp_directory_path() / "fuselage_amplifies.onnx";
     auto reportOf = [&](const char* factor) {
