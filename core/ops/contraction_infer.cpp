@@ -79,11 +79,26 @@ Shape kernelOf(const InferContext& context, const Shape* w, size_t rank) {
     return out;
 }
 
-/// Both shapes when X and W are known to have a batch, channels and equally many spatial
-/// dimensions; reports when they certainly have not.
+/// Reports a kernel_shape that W certainly has not.
+void checkKernelShape(InferContext& context, const Shape& w) {
+    const Extents given = context.node().attributes.integers("kernel_shape");
+    const Shape window = spatialShape(w);
+    for (size_t d = 0; d < std::min(given.size(), window.size()); ++d)
+        if (certainlyDifferent(window[d], given[d])) {
+            context.fail(fmt::format("{}: `kernel_shape` is {}, W is {}", opName(context),
+                                     text(toShape(given)), text(w)));
+            return;
+        }
+}
+
+/// Whether X and W, as far as they are known, have a batch, channels and equally many spatial
+/// dimensions, and W that of kernel_shape; reports when they certainly have not.
 bool ranksFit(InferContext& context, const Shape& x, const Shape* w) {
-    if (x.size() >= 3 && (!w || w->size() == x.size()))
+    if (x.size() >= 3 && (!w || w->size() == x.size())) {
+        if (w)
+            checkKernelShape(context, *w);
         return true;
+    }
     context.fail(
         fmt::format("{}: X is {}, W is {}", opName(context), text(x), w ? text(*w) : "unknown"));
     return false;

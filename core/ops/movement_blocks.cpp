@@ -48,6 +48,9 @@ std::optional<Shape> imageShape(InferContext& context) {
 void inferDepthToSpace(InferContext& context) {
     auto shape = imageShape(context);
     const int64_t block = blockSize(context.node());
+    if (shape && block && (*shape)[1].isNumber() && (*shape)[1].value() % (block * block) != 0)
+        context.fail(fmt::format("{} channels do not make blocks of {} x {}", (*shape)[1].text(),
+                                 block, block));
     if (shape && block)
         shape = Shape{(*shape)[0], Dim::divide((*shape)[1], block * block), (*shape)[2] * block,
                       (*shape)[3] * block};

@@ -159,6 +159,9 @@ void inferResize(InferContext& context) {
                 fmt::format("{} scales for {} axes", scales->elementCount(), axes->size()));
         return inferScaled(context, *x, *axes, scales);
     }
+    if (const Tensor* scales = context.has(2) ? context.constant(2) : nullptr;
+        scales && scales->elementCount() > 0)
+        context.fail("scales and sizes are both given");
     const auto sizes = partialContents(context, 3);
     Shape shape = *x;
     if (sizes && sizes->size() != axes->size())

@@ -36,6 +36,14 @@ std::string checkList(const char* name, const Extents& list, size_t count, int64
     return {};
 }
 
+bool isSame(const std::string& autoPad) {
+    return autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
+}
+
+bool isAutoPad(const std::string& autoPad) {
+    return isSame(autoPad) || autoPad == "NOTSET" || autoPad == "VALID" || autoPad.empty();
+}
+
 Parameters parametersOf(const Node& node, size_t rank) {
     Parameters out;
     out.strides = listOr(node, "strides", rank, 1);
@@ -43,16 +51,15 @@ Parameters parametersOf(const Node& node, size_t rank) {
     out.pads = listOr(node, "pads", 2 * rank, 0);
     out.autoPad = node.attributes.string("auto_pad", "NOTSET");
     out.ceil = node.attributes.integer("ceil_mode") != 0;
+    if (!isAutoPad(out.autoPad))
+        out.problem = fmt::format(
+            "`auto_pad` is \"{}\", not NOTSET, SAME_UPPER, SAME_LOWER or VALID", out.autoPad);
     for (const std::string& problem : {checkList("strides", out.strides, rank, 1),
                                        checkList("dilations", out.dilations, rank, 1),
                                        checkList("pads", out.pads, 2 * rank, -maxParameter)})
         if (out.problem.empty())
             out.problem = problem;
     return out;
-}
-
-bool isSame(const std::string& autoPad) {
-    return autoPad == "SAME_UPPER" || autoPad == "SAME_LOWER";
 }
 
 /// True when all dimensions that are numbers lie between `low` and what arithmetic allows.

@@ -109,6 +109,36 @@ TEST(InferShapes, OperandsThatDoNotFitAreAProblem) {
     EXPECT_EQ(m.graph.node(problems[0].node).name, "y_node");
 }
 
+/// What ONNX Runtime refuses and nothing here computed in the way that the file means.
+TEST(InferShapes, AttributesThatContradictTheOperandsAreAProblem) {
+    using Ints = std::vector<int64_t>;
+    const auto problemOf = [](GraphMaker& m) {
+        const auto problems = inferShapes(m.graph);
+        return problems.empty() ? std::string("none") : problems[0].message;
+    };
+    const auto conv = [&](const char* name, const AttributeValue& value) {
+        GraphMaker m;
+        m.output(m.node(Op::Conv, {m.input("x", {1, 3, 9, 9}), m.input("w", {4, 3, 3, 3})}, "y",
+                        {{name, value}}));
+        return problemOf(m);
+    };
+    EXPECT_EQ(conv("kernel_shape", Ints{3, 3}), "none");
+    EXPECT_EQ(conv("kernel_shape", Ints{5, 5}), "Conv: `kernel_shape` is [5,5], W is [4,3,3,3]");
+    EXPECT_EQ(conv("auto_pad", std::string("SAME_LOWER")), "none");
+    EXPECT_EQ(conv("auto_pad", std::string("SAME")),
+              "Conv: `auto_pad` is \"SAME\", not NOTSET, SAME_UPPER, SAME_LOWER or VALID");
+    GraphMaker blocks;
+    blocks.output(blocks.node(Op::DepthToSpace, {blocks.input("x", {1, 3, 4, 4})}, "y",
+                              {{"blocksize", int64_t(2)}}));
+    EXPECT_EQ(problemOf(blocks), "3 channels do not make blocks of 2 x 2");
+    GraphMaker both;
+    const ValueId x = both.input("x", {1, 3, 4, 4});
+    both.output(both.node(
+        Op::Resize,
+        {x, ValueId(), both.floats("f", {4}, {1, 1, 2, 2}), both.ints("s", {1, 3, 8, 8})}, "y"));
+    EXPECT_EQ(problemOf(both), "scales and sizes are both given");
+}
+
 TEST(InferShapes, FusedNodesInferThroughTheirBody) {
     GraphMaker m = reshapeByBatch();
     ValueId y = m.graph.findValue("y");
