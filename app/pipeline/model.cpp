@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <set>
 
@@ -234,11 +235,27 @@ std::string sizesTaken(const DimensionValues& dims) {
                   [](const auto& dim) { return fmt::format("{}={}", dim.first, dim.second); });
 }
 
+/// Whether other inputs may do better: the node is in a body that they may not enter, or reads
+/// something besides floats that is no constant.
+bool readsIndices(const Graph& graph, const std::string& node) {
+    const NodePlace place = findByPath(graph, node);
+    if (!place.graph || !place.path.empty())
+        return true;
+    const std::vector<ValueId>& inputs = place.graph->node(place.node).inputs;
+    return std::any_of(inputs.begin(), inputs.end(), [&](ValueId id) {
+        return id.valid() && !place.graph->value(id).constant &&
+               !isFloat(place.graph->value(id).type.dtype);
+    });
+}
+
 } // namespace
 
 Error inFile(Error error, const LoadedModel& model) {
     const bool isOfData = error.code == "reference.input" || error.code == "run.index";
-    if (isOfData && error.fix.empty() && model.inputs.empty())
+    if (isOfData && error.fix.empty() && model.dims.empty() &&
+        !readsIndices(model.graph, error.where))
+        error.fix = "no input can mend it, since constants of the model decide: export it again";
+    else if (isOfData && error.fix.empty() && model.inputs.empty())
         error.fix =
             std::string(
                 "the inputs were generated: say what the model expects with --set NAME=NUMBER, "

@@ -128,3 +128,12 @@ TEST_F(CliBodies, AMatchInABodyIsListedOnceWithItsOwnFigures) {
     ASSERT_EQ(lines.size(), 2U) << rows.str();
     EXPECT_NE(lines[1].find(",3,1,"), std::string::npos) << "launches: " << lines[1];
 }
+
+/// A step of 0 in the file: other inputs change nothing.
+TEST_F(CliBodies, WhatConstantsDecideIsNotBlamedOnInputs) {
+    writeText(
+        "g (float[4] x) => (float[L] y) <int64[1] b = {0}, int64[1] e = {4}, int64[1] s = {0}> "
+        "{ a = Constant<value_ints = [0]>() y = Slice(x, b, e, a, s) }");
+    expectRefused({"run", "m.onnx", "-q"}, ExitInput,
+                  {"a step is 0", "no input can mend it, since constants of the model decide"});
+}
