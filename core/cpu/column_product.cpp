@@ -16,13 +16,8 @@ constexpr size_t rowsTogether = ColumnLoops::rows;
 /// Rows of A that one worker takes through all panels stay in its second-level cache.
 constexpr size_t takenBytes = 256 << 10, mostRows = 64;
 
-/// Where the matrices of an operand lie.
-struct Places {
-    std::vector<int64_t> batches, lines, depth; ///< lines: rows of A, columns of B
-};
-
-Places placesOf(const Contraction& program, const Access& access, const OperandLayout& layout,
-                bool ofB) {
+MatrixPlaces placesOf(const Contraction& program, const Access& access, const OperandLayout& layout,
+                      bool ofB) {
     const size_t dims = program.space.size(), rows = program.batchDims + program.mDims;
     const StridedAccess at = stridedFor(access, layout, dims + program.k.size());
     const auto along = [&](size_t first, size_t last) {
@@ -30,9 +25,9 @@ Places placesOf(const Contraction& program, const Access& access, const OperandL
                           program.space.begin() + static_cast<std::ptrdiff_t>(last)},
                          at.strides, first);
     };
-    Places out{along(0, program.batchDims),
-               ofB ? along(rows, dims) : along(program.batchDims, rows),
-               offsetsOf(program.k, at.strides, dims)};
+    MatrixPlaces out{along(0, program.batchDims),
+                     ofB ? along(rows, dims) : along(program.batchDims, rows),
+                     offsetsOf(program.k, at.strides, dims)};
     for (int64_t& offset : out.batches)
         offset += at.offset;
     return out;
@@ -49,11 +44,10 @@ std::optional<size_t> evenStep(const std::vector<int64_t>& offsets) {
 
 template <typename T> class Columns final : public PlainContraction {
 public:
-    Columns(const Contraction& program, const OperandLayout& a, const OperandLayout& b,
-            ColumnLoops::Tile<T> tile, Threads& threads)
-        : m_tile(tile), m_aType(a.dtype), m_bType(b.dtype), m_cType(program.accumulate),
-          m_a(placesOf(program, program.a, a, false)), m_b(placesOf(program, program.b, b, true)),
-          m_depthStep(evenStep(m_b.depth)),
+    Columns(MatrixOperand a, MatrixOperand b, DType sums, ColumnLoops::Tile<T> tile,
+            Threads& threads)
+        : m_tile(tile), m_aType(a.dtype), m_bType(b.dtype), m_cType(sums), m_a(std::move(a.places)),
+          m_b(std::move(b.places)), m_depthStep(evenStep(m_b.depth)),
           m_isDirect(!b.constant && isOwn(b.dtype) && m_depthStep && evenStep(m_b.lines) == 1 &&
                      m_a.lines.size() <= rowsTogether) {
         if (b.constant)
@@ -201,7 +195,7 @@ private:
 
     ColumnLoops::Tile<T> m_tile;
     DType m_aType, m_bType, m_cType;
-    Places m_a, m_b;
+    MatrixPlaces m_a, m_b;
     std::optional<size_t> m_depthStep;    ///< where rows of B are equally far from each other
     bool m_isDirect;                      ///< few rows: the panels lie in B
     std::map<int64_t, const T*> m_packed; ///< a constant B, by where its matrices begin
@@ -209,16 +203,30 @@ private:
 
 } // namespace
 
+std::unique_ptr<PlainContraction> makeColumnProduct(MatrixOperand a, MatrixOperand b, DType sums,
+                                                    const PrepareContext& context) {
+    const ColumnLoops& loops = context.table.columns;
+    std::unique_ptr<PlainContraction> out;
+    const auto make = [&]<typename T>(ColumnLoops::Tile<T> tile) {
+        out = std::make_unique<Columns<T>>(std::move(a), std::move(b), sums, tile, context.threads);
+    };
+    if (isFloat(sums))
+        make(loops.doubles);
+    else if (bitsOf(sums) <= 32)
+        make(loops.words);
+    else
+        make(loops.longWords);
+    out->tactic = std::string("columns ") + context.table.name;
+    out->isFallback = false;
+    return out;
+}
+
 std::unique_ptr<PlainContraction> makeColumnProduct(const Contraction& program,
                                                     const OperandLayout& a, const OperandLayout& b,
                                                     const PrepareContext& context) {
-    const ColumnLoops& loops = context.table.columns;
-    const DType type = program.accumulate;
-    if (isFloat(type))
-        return std::make_unique<Columns<double>>(program, a, b, loops.doubles, context.threads);
-    if (bitsOf(type) <= 32)
-        return std::make_unique<Columns<uint32_t>>(program, a, b, loops.words, context.threads);
-    return std::make_unique<Columns<uint64_t>>(program, a, b, loops.longWords, context.threads);
+    return makeColumnProduct({a.dtype, placesOf(program, program.a, a, false), a.constant},
+                             {b.dtype, placesOf(program, program.b, b, true), b.constant},
+                             program.accumulate, context);
 }
 
 } // namespace fuselage::cpu

@@ -7,6 +7,21 @@
 
 namespace fuselage::cpu {
 
+/// Where the matrices of an operand lie, in elements: one for each place of `batches`.
+struct MatrixPlaces {
+    std::vector<int64_t> batches, lines, depth; ///< lines: rows of A, columns of B
+};
+
+struct MatrixOperand {
+    DType dtype = DType::Float64;
+    MatrixPlaces places;
+    TensorPtr constant; ///< null: varies
+};
+
+/// Sums of type `sums`, matrix by matrix, rows after one another.
+std::unique_ptr<PlainContraction> makeColumnProduct(MatrixOperand a, MatrixOperand b, DType sums,
+                                                    const PrepareContext& context);
+
 /// `program`: of kind MatMul. A constant B is packed once, here.
 std::unique_ptr<PlainContraction> makeColumnProduct(const Contraction& program,
                                                     const OperandLayout& a, const OperandLayout& b,

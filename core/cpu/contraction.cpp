@@ -388,8 +388,8 @@ std::optional<Reason> ContractionKernel::prepare(const PrepareContext& context) 
         return Reason{"support", "no minimal filtering for these layouts", {}, {}};
     if (!m_engine) {
         usePlain(context);
-        isFallback = m_program.kind != Contraction::Kind::MatMul;
-        tactic = isFallback ? "plain loops" : std::string("columns ") + context.table.name;
+        isFallback = m_loops->isFallback;
+        tactic = m_loops->tactic;
     } else {
         m_engineRegion = reserve(m_engine->scratchBytes, false);
         tactic = (m_winograd || m_stored ? "" : "onednn ") + m_engine->implementation;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions in types that oneDNN does not have, one result element at a time.
 #include "core/cpu/column_product.h"
+#include "core/cpu/padded_convolution.h"
 #include "core/cpu/plain_elements.h"
 
 namespace fuselage::cpu {
@@ -106,6 +107,8 @@ std::unique_ptr<PlainContraction> makePlainContraction(const Contraction& progra
                                                        const PrepareContext& context) {
     if (program.kind == Contraction::Kind::MatMul)
         return makeColumnProduct(program, a, b, context);
+    if (auto padded = makePaddedConvolution(program, a, b, context))
+        return padded;
     return std::make_unique<PlainConvolution>(program, a, b);
 }
 

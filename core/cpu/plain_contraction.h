@@ -5,6 +5,7 @@
 #include "core/cpu/kernel.h"
 
 #include <memory>
+#include <string>
 
 namespace fuselage::cpu {
 
@@ -17,9 +18,12 @@ public:
                      Threads& threads) const = 0;
 
     size_t scratchBytes = 0;
+    std::string tactic = "plain loops";
+    bool isFallback = true; ///< one result element at a time
 };
 
-/// Products of matrices by vector loops (column_product.h), convolutions by plain ones.
+/// Products of matrices by vector loops (column_product.h), convolutions as such products
+/// (padded_convolution.h), else by plain loops.
 std::unique_ptr<PlainContraction> makePlainContraction(const Contraction& program,
                                                        const OperandLayout& a,
                                                        const OperandLayout& b,

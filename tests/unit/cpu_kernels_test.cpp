@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
+#include <random>
 
 using namespace fuselage;
 using namespace fuselage::testing_cpu;
@@ -411,4 +413,41 @@ TEST(CpuPointwise, PeriodsOfFewElementsAreWrittenSideBySide) {
                                "y = Concat<axis=-1>(p, q) }}",
                                periods, each, 2 * each),
                    "Pointwise", 1e-6);
+}
+
+/// In one to three dimensions, with groups, strides, dilations, borders and constant filters.
+TEST(CpuConvolution, OtherTypesOfAnyGeometry) {
+    std::mt19937 random(17);
+    const auto upTo = [&](int64_t most) { return 1 + int64_t(random()) % most; };
+    for (int drawn = 0; drawn < 60; ++drawn) {
+        const char* type = std::array{"double", "int32", "int64"}[random() % 3];
+        const int64_t rank = upTo(3), groups = upTo(3), each = upTo(4), results = groups * upTo(9);
+        std::string x, w, y, kernel, strides, dilations, begins, ends;
+        for (int64_t d = 0; d < rank; ++d) {
+            const int64_t k = upTo(3), s = upTo(2), dilation = upTo(2), begin = random() % k,
+                          end = int64_t(random() % (k + 1)), reach = (k - 1) * dilation + 1,
+                          extent = reach + int64_t(random() % 9);
+            const auto append = [&](std::string& to, int64_t number) {
+                to += (d ? "," : "") + std::to_string(number);
+            };
+            append(x, extent);
+            append(w, k);
+            append(y, (extent + begin + end - reach) / s + 1);
+            append(kernel, k);
+            append(strides, s);
+            append(dilations, dilation);
+            append(begins, begin);
+            append(ends, end);
+        }
+        const CpuRun run = expectRuns(
+            fmt::format("({0}[2,{1},{2}] x, {0}[{3},{4},{5}] w) => ({0}[2,{3},{6}] y) {{ y = "
+                        "Conv<kernel_shape=[{5}],strides=[{7}],dilations=[{8}],pads=[{9},{10}],"
+                        "group={11}>(x, w) }}",
+                        type, groups * each, x, results, each, w, y, strides, dilations, begins,
+                        ends, groups),
+            "Contraction", 1e-12);
+        EXPECT_TRUE(run.tactic.starts_with("columns ")) << run.tactic;
+        if (HasFailure())
+            return;
+    }
 }
