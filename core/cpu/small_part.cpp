@@ -50,25 +50,25 @@ struct Taken {
 Taken takenFrom(const Pointwise& program, std::vector<ConstantOperand>& operands, int64_t count) {
     for (;;) {
         Taken out;
-        bool isWorthIt = true;
+        std::vector<TensorPtr> refused;
         out.reads = foldConstantReads(
             {program.space, 0, program.tape, program.reads}, operands,
             [&](const ConstantPart& part) {
                 const int64_t elements = elementCount(part.program.space).value_or(count);
                 out.parts.push_back(part);
-                if (!isExpensive(part.program.tape) || count - elements < fewestRepeated) {
-                    isWorthIt = false;
-                    for (const TensorPtr& input : part.inputs)
-                        operands[operandOf(operands, input)].data = nullptr;
-                }
+                if (!isExpensive(part.program.tape) || count - elements < fewestRepeated)
+                    refused.insert(refused.end(), part.inputs.begin(), part.inputs.end());
                 std::vector<TensorPtr> results;
                 for (uint16_t reg : part.program.tape.outputs)
                     results.push_back(
                         std::make_shared<const Tensor>(part.program.tape.type(reg), Extents{0}));
                 return results;
             });
-        if (isWorthIt)
+        if (refused.empty())
             return out;
+        for (ConstantOperand& operand : operands)
+            if (std::find(refused.begin(), refused.end(), operand.data) != refused.end())
+                operand.data = nullptr;
     }
 }
 

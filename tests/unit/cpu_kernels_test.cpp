@@ -405,6 +405,16 @@ TEST(CpuPointwise, SmallOperandsAreComputedFirst) {
     }
 }
 
+/// One operand along two dimensions, once with a function that is worth a part and once without.
+TEST(CpuPointwise, OneSmallOperandIsReadInSeveralWays) {
+    for (const char* cheap : {"Neg", "Exp"})
+        expectRuns(fmt::format("(float[64,64] x, float[64] s) => (float[64,64] y) {{ r = "
+                               "Constant<value_ints=[64,1]>() c = Reshape(s, r) a = {}(s) b = "
+                               "{}(c) d = Mul(x, a) e = Mul(d, b) f = Tanh(s) y = Add(e, f) }}",
+                               cheap, cheap),
+                   "Pointwise", 1e-6);
+}
+
 /// Tiles of a few elements: what has periods along inner dimensions beside what is joined there.
 TEST(CpuPointwise, PeriodsOfFewElementsAreWrittenSideBySide) {
     for (const auto& [periods, each] : {std::pair(3, 2), {2, 2}, {5, 1}, {3, 3}, {7, 4}, {40, 2}})
