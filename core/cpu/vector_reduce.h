@@ -192,36 +192,103 @@ template <typename Acc, bool maximum, bool last> bool better(Acc x, Acc best) {
     return (maximum ? x > best : x < best) || (last && x == best);
 }
 
+/// The same without branches: where the best of a row stands nobody can predict.
+template <typename T, bool maximum, bool last> bool isTaken(T x, T best) {
+    const bool isBetter = (maximum ? x > best : x < best) | (last & (x == best)) | (x != x);
+    return ((best == best) & isBetter) | (last & (best != best) & (x != x));
+}
+
+/// Carries what is best from `firstIndex` on into what was best before.
+template <typename Acc, bool maximum, bool last>
+void carryArg(Accumulators into, size_t row, Acc value, int64_t firstIndex, int64_t position) {
+    auto& best = static_cast<Acc*>(into.values)[row];
+    if (firstIndex != 0 && !better<Acc, maximum, last>(value, best))
+        return;
+    best = value;
+    into.indices[row] = firstIndex + position;
+}
+
+/// Some rows or columns at a time, each element `step` after the one before.
+template <typename T, bool maximum, bool last>
+void argOfSome(T* best, int32_t* at, const T* in, size_t count, size_t step, size_t apart,
+               size_t some) {
+    for (size_t j = 0; j < some; ++j) {
+        best[j] = in[j * apart];
+        at[j] = 0;
+    }
+    for (size_t i = 1; i < count; ++i) {
+        const T* x = in + i * step;
+#pragma GCC ivdep
+        for (size_t j = 0; j < some; ++j) {
+            const bool taken = isTaken<T, maximum, last>(x[j * apart], best[j]);
+            best[j] = taken ? x[j * apart] : best[j];
+            at[j] = taken ? static_cast<int32_t>(i) : at[j];
+        }
+    }
+}
+
+/// The first or last place of a value that is in the row, NaN too.
+template <typename T, bool last> size_t placeOf(const T* x, size_t cols, T value) {
+    constexpr size_t chunk = 64;
+    const auto isIt = [=](size_t i) {
+        return (x[i] == value) | ((value != value) & (x[i] != x[i]));
+    };
+    for (size_t passed = 0; passed < cols; passed += chunk) {
+        const size_t left = cols - passed, some = left < chunk ? left : chunk;
+        const size_t begin = last ? left - some : passed;
+        int any = 0;
+        for (size_t i = begin; i < begin + some; ++i)
+            any |= isIt(i);
+        for (size_t i = 0; any != 0 && i < some; ++i)
+            if (const size_t place = last ? begin + some - 1 - i : begin + i; isIt(place))
+                return place;
+    }
+    return 0;
+}
+
 template <typename T, bool maximum, bool last>
 void innerArg(Accumulators into, const void* x, size_t rows, size_t cols, int64_t firstIndex) {
     using Acc = typename AccumulatorOf<T>::Type;
-    auto* acc = static_cast<Acc*>(into.values);
+    constexpr size_t together = 16;
     const auto* in = static_cast<const T*>(x);
-    for (size_t r = 0; r < rows; ++r, in += cols)
-        for (size_t c = 0; c < cols; ++c) {
-            auto value = static_cast<Acc>(in[c]);
-            int64_t index = firstIndex + static_cast<int64_t>(c);
-            if (index == 0 || better<Acc, maximum, last>(value, acc[r])) {
-                acc[r] = value;
-                into.indices[r] = index;
-            }
-        }
+    for (size_t r = 0; cols >= partials && r < rows; ++r, in += cols) { // twice through the row
+        T value;
+        if constexpr (maximum)
+            value = foldRow<T, MaxOf<T>>(in, cols);
+        else
+            value = foldRow<T, MinOf<T>>(in, cols);
+        carryArg<Acc, maximum, last>(into, r, static_cast<Acc>(value), firstIndex,
+                                     static_cast<int64_t>(placeOf<T, last>(in, cols, value)));
+    }
+    if (cols >= partials)
+        return;
+    T best[together];
+    int32_t at[together];
+    for (size_t r = 0; r < rows; r += together, in += together * cols) {
+        const size_t some = rows - r < together ? rows - r : together;
+        if (some == together) // a length that is known while compiling
+            argOfSome<T, maximum, last>(best, at, in, cols, 1, cols, together);
+        else
+            argOfSome<T, maximum, last>(best, at, in, cols, 1, cols, some);
+        for (size_t j = 0; j < some; ++j)
+            carryArg<Acc, maximum, last>(into, r + j, static_cast<Acc>(best[j]), firstIndex, at[j]);
+    }
 }
 
 template <typename T, bool maximum, bool last>
 void outerArg(Accumulators into, const void* x, size_t rows, size_t cols, int64_t firstIndex) {
     using Acc = typename AccumulatorOf<T>::Type;
-    auto* acc = static_cast<Acc*>(into.values);
+    constexpr size_t width = 64;
     const auto* in = static_cast<const T*>(x);
-    for (size_t r = 0; r < rows; ++r, in += cols)
-        for (size_t c = 0; c < cols; ++c) {
-            auto value = static_cast<Acc>(in[c]);
-            int64_t index = firstIndex + static_cast<int64_t>(r);
-            if (index == 0 || better<Acc, maximum, last>(value, acc[c])) {
-                acc[c] = value;
-                into.indices[c] = index;
-            }
-        }
+    T best[width];
+    int32_t at[width];
+    for (size_t first = 0; first < cols; first += width) {
+        const size_t some = cols - first < width ? cols - first : width;
+        argOfSome<T, maximum, last>(best, at, in + first, rows, cols, 1, some);
+        for (size_t j = 0; j < some; ++j)
+            carryArg<Acc, maximum, last>(into, first + j, static_cast<Acc>(best[j]), firstIndex,
+                                         at[j]);
+    }
 }
 
 void maskRow(float* x, size_t cols, float scale, const SoftmaxRows::Mask& mask, size_t row) {
