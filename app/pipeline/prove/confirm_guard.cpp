@@ -5,6 +5,7 @@
 #include "core/algebra/exact_proof.h"
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
 namespace fuselage::app {
@@ -16,8 +17,10 @@ constexpr uint64_t mostDrawn = 600; ///< samples to confirm one guard
 constexpr uint64_t mostTries = 12;  ///< graphs for one of them
 constexpr uint64_t fewestDrawn = 8; ///< of a guard that the exact level says nothing of
 constexpr uint64_t drawnOfProved = 24;
-constexpr int mostChanged = 4000;   ///< samples to look around one guard
-constexpr int fewChanged = 500;     ///< the same of one that too few samples are left to confirm
+constexpr int mostChanged = 4000; ///< samples to look around one guard
+/// Nodes of such samples for a guard that too few are left to confirm, which is dropped anyway: it
+/// is looked around only to learn what another one must say.
+constexpr int64_t fewNodes = 6000, allNodes = std::numeric_limits<int64_t>::max();
 constexpr uint32_t mostChanges = 4; ///< of the choices of one
 
 /// So many that a failing one would be among them, but for one time in a hundred, if the guard did
@@ -52,16 +55,17 @@ std::vector<uint32_t> changed(std::vector<uint32_t> choices, std::mt19937_64& ra
 
 /// Looks for a way around a guard: what is like the samples at hand, is in the guard and differs.
 /// It is among the failing ones of `judged` then.
-bool isRefutedNearby(const PreparedRule& rule, const Guard& guard, uint64_t seed, int tries,
+bool isRefutedNearby(const PreparedRule& rule, const Guard& guard, uint64_t seed, int64_t nodes,
                      Judged& judged, Progress& progress) {
     const Judge judge(rule.rule);
     const std::vector<GuardTerm> terms = guardTerms(rule.rule);
     std::mt19937_64 random(seed);
-    for (int tried = 0; tried < tries && !progress.cancelled(); ++tried) {
+    for (int tried = 0; tried < mostChanged && nodes > 0 && !progress.cancelled(); ++tried) {
         const bool isFromFailing = judged.agreed.empty() || random() % 2 == 0;
         const auto& from = isFromFailing ? judged.differed : judged.agreed;
         Choices choices(changed(from[random() % from.size()], random));
         auto sample = generateSample(rule, choices, progress, terms);
+        nodes -= sample ? static_cast<int64_t>(sample->graph.nodes().size()) : 1;
         if (!sample || !guard.admits(sample->facts))
             continue;
         const Verdict verdict = judge.of(*sample, progress);
@@ -121,9 +125,9 @@ Guard confirmedGuard(const PreparedRule& rule, Judged judged, uint64_t seed, Pro
             ++held;
         }
         const bool isConfirmed = held >= (isProved ? 1 : fewestDrawn);
-        if (isRefuted || (!isProved && isRefutedNearby(rule, guard, seed + attempt,
-                                                       isConfirmed ? mostChanged : fewChanged,
-                                                       judged, progress)))
+        if (isRefuted ||
+            (!isProved && isRefutedNearby(rule, guard, seed + attempt,
+                                          isConfirmed ? allNodes : fewNodes, judged, progress)))
             continue;
         guard.agreeing += held;
         guard.isProved = isProved;
