@@ -122,7 +122,8 @@ VectorPool<T>::VectorPool(PoolKind kind, const SlidingWindow& window, const Exte
         m_padding = std::max<int64_t>(window.padsBegin.back(), 0);
         m_lastTaps = window.kernel.back();
         m_skipped = m_padding - window.padsBegin.back();
-        m_lineLength = static_cast<size_t>(lineLength(window, m_width, outExtents.back()));
+        m_lineLength = static_cast<size_t>(lineLength(window, m_width, outExtents.back())) +
+                       PoolFolds<T>::readPast;
         for (const Taps& taps : m_taps.back())
             m_divisors.push_back(static_cast<float>(taps.counted));
     }

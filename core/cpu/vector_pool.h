@@ -75,8 +75,40 @@ void foldSteps(T* out, const T* line, size_t step, size_t taps, size_t apart, si
     }
 }
 
+/// Of two vectors after one another the elements 0, 2, 4 ...
+inline Wide everySecond(const float* from) {
+    const Wide a = loadWide(from), b = loadWide(from + wideLanes);
+#if defined(__AVX512F__)
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+#elif defined(__AVX__)
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+#else
+    return __builtin_shufflevector(a, b, 0, 2, 4, 6);
+#endif
+}
+
+/// foldSteps of 2 that reads past the last element: what the compiler makes of that takes as many
+/// results as a vector has one by one.
+template <typename F>
+void foldSecond(float* out, const float* line, size_t taps, size_t apart, size_t n) {
+    for (size_t i = 0; i < n; i += wideLanes) {
+        Wide part = everySecond(line + 2 * i);
+        for (size_t t = 1; t < taps; ++t)
+            part = F::of(part, everySecond(line + 2 * i + t * apart));
+        if (i + wideLanes <= n) {
+            storeWide(out + i, part);
+            continue;
+        }
+        for (size_t j = 0; i + j < n; ++j)
+            out[i + j] = part[j];
+    }
+}
+
 template <typename F, typename T>
 void foldNeighbours(T* out, const T* line, size_t step, size_t taps, size_t apart, size_t n) {
+    if constexpr (sizeof(T) == sizeof(float))
+        if (step == 2)
+            return foldSecond<F>(out, line, taps, apart, n);
     if (step == 2)
         return foldSteps<F, T, 2>(out, line, step, taps, apart, n);
     if (step != 1)

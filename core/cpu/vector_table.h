@@ -173,6 +173,8 @@ struct WinogradLoops {
 template <typename T> struct PoolFolds {
     /// out[i] = sources[0][i] (op) sources[1][i] ...
     using Sources = void (*)(T* out, const T* const* sources, size_t count, size_t n);
+    /// Elements behind the last of a line that may be read.
+    static constexpr size_t readPast = 64;
     /// out[i] = line[i * step] (op) line[i * step + apart] ..., `taps` of them
     using Neighbours = void (*)(T* out, const T* line, size_t step, size_t taps, size_t apart,
                                 size_t n);
