@@ -74,7 +74,7 @@ std::string overflowText(const app::BenchOptions& bench, const app::Report& fail
         return {};
     std::vector<std::string> lost;
     for (const app::NodeErrorReport& error : report.nodeErrors)
-        if (std::isinf(error.relative))
+        if (std::isinf(error.maxAbsolute)) // a relative one is infinite beside zeros too
             lost.push_back(error.node);
     if (lost.empty())
         return {};
@@ -82,9 +82,13 @@ std::string overflowText(const app::BenchOptions& bench, const app::Report& fail
                                               : fmt::format("`{}` and {} more nodes make or read",
                                                             lost[0], lost.size() - 1);
     std::string keep;
-    for (size_t i = 0; i < std::min(lost.size(), mostNamed); ++i)
-        keep += " --precision-of '" + lost[i] + "=fp32'";
-    if (lost.size() > mostNamed)
+    size_t named = 0;
+    for (size_t i = 0; i < lost.size() && named < mostNamed; ++i)
+        if (lost[i].find('\'') == std::string::npos) { // a shell would end the word there
+            keep += " --precision-of '" + lost[i] + "=fp32'";
+            ++named;
+        }
+    if (lost.size() > named)
         keep += " ... (--errors lists them)";
     return fmt::format("  float16 ends at 65504: {} larger numbers here\n"
                        "  fix: keep them in float32:{}; or take --precision bf16\n",
@@ -177,7 +181,8 @@ int run(Options& options) {
     if (failed)
         fmt::print(stderr, "fuselage: verification failed: {}\n{}",
                    app::failedChecks(result->report),
-                   overflowText(options.bench, result->report, progress));
+                   options.redact ? "" // its nodes have names
+                                  : overflowText(options.bench, result->report, progress));
     return failed ? ExitVerification : broken->empty() ? ExitOk : ExitGate;
 }
 
