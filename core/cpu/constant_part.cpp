@@ -40,6 +40,16 @@ std::vector<TensorPtr> computed(const ConstantPart& part, const PrepareContext& 
 
 } // namespace
 
+int64_t bytesUnread(const Pointwise& before, const Pointwise& after,
+                    const std::vector<OperandLayout>& operands, size_t given) {
+    int64_t out = 0;
+    for (uint32_t operand = 0; operand < given; ++operand)
+        if (reads(before, operand) && !reads(after, operand))
+            out += *elementCount(operands[operand].extents) *
+                   static_cast<int64_t>(sizeOf(operands[operand].dtype));
+    return out;
+}
+
 FoldedPointwise foldConstantPart(const Pointwise& program, const PrepareContext& context) {
     std::vector<ConstantOperand> operands;
     for (const OperandLayout& input : context.inputs)
@@ -57,10 +67,7 @@ FoldedPointwise foldConstantPart(const Pointwise& program, const PrepareContext&
         out.inputs.push_back(
             {result->dtype(), extents, rowMajorStrides(extents), std::move(result)});
     }
-    for (uint32_t operand = 0; operand < context.inputs.size(); ++operand)
-        if (reads(program, operand) && !reads(out.program, operand))
-            out.bytes += *elementCount(context.inputs[operand].extents) *
-                         static_cast<int64_t>(sizeOf(context.inputs[operand].dtype));
+    out.bytes = bytesUnread(program, out.program, context.inputs, context.inputs.size());
     return out;
 }
 

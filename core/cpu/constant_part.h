@@ -13,6 +13,10 @@ struct FoldedPointwise {
     int64_t bytes = 0;                 ///< of operands that the program reads no longer
 };
 
+/// Bytes of the operands, of the first `given`, that `before` reads and `after` does not.
+int64_t bytesUnread(const Pointwise& before, const Pointwise& after,
+                    const std::vector<OperandLayout>& operands, size_t given);
+
 /// What foldConstantReads() folds.
 FoldedPointwise foldConstantPart(const Pointwise& program, const PrepareContext& context);
 

@@ -18,11 +18,6 @@ bool isExpensive(const Tape& tape) {
                        [](const TapeInstruction& each) { return rowOf(each.op).cost.expensive(); });
 }
 
-bool reads(const Pointwise& program, uint32_t operand) {
-    return std::any_of(program.reads.begin(), program.reads.end(),
-                       [=](const Access& read) { return read.operand == operand; });
-}
-
 /// What stands for the data of operands, which foldConstantReads() wants, and tells them apart.
 std::vector<ConstantOperand> smallOperands(const FoldedPointwise& folded, int64_t count) {
     std::vector<ConstantOperand> out;
@@ -107,10 +102,7 @@ PointwiseInParts takeSmallParts(FoldedPointwise folded, size_t given) {
         }
         made.program = std::move(part.program);
     }
-    for (uint32_t operand = 0; operand < given; ++operand)
-        if (reads(before, operand) && !reads(out.rest.program, operand))
-            out.rest.bytes += *elementCount(out.rest.inputs[operand].extents) *
-                              static_cast<int64_t>(sizeOf(out.rest.inputs[operand].dtype));
+    out.rest.bytes += bytesUnread(before, out.rest.program, out.rest.inputs, given);
     return out;
 }
 

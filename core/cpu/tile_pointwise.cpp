@@ -24,18 +24,20 @@ private:
         std::vector<size_t> offsets;
     };
 
-    std::vector<const std::byte*> moreInputs(const Operands& operands, RunContext& context) const;
+    std::byte* runParts(const Operands& operands, RunContext& context) const;
+    const std::byte* inputAt(uint32_t operand, const Operands& operands,
+                             const std::byte* parts) const;
     bool aliased(const Operands& operands) const;
-    /// `inputs`: those of the run, folded ones and results of parts.
-    void runTiles(const std::vector<const std::byte*>& inputs, const Operands& operands,
-                  Scratch& scratch, size_t begin, size_t end, bool inPlace,
-                  TouchCounter* counter) const;
+    /// `parts`: what runParts() gave.
+    void runTiles(const Operands& operands, const std::byte* parts, Scratch& scratch, size_t begin,
+                  size_t end, bool inPlace, TouchCounter* counter) const;
 
     std::vector<OperandLayout> m_inputs, m_outputs;
     std::vector<TileOperand> m_operands; ///< writes, then reads
     size_t m_writes = 0;
     size_t m_given = 0; ///< inputs that a run brings; the rest was folded or is a part's
     std::vector<Before> m_parts;
+    std::vector<size_t> m_partOffsets; ///< of their results, the last inputs
     size_t m_partBytes = 0;
     int64_t m_foldedBytes = 0; ///< of inputs that the tiles no longer read
     TileSpace m_space;
@@ -53,6 +55,7 @@ PointwiseKernel::PointwiseKernel(const PointwiseInParts& parts, const PrepareCon
         m_parts.push_back({std::make_unique<PointwiseKernel>(
                                PointwiseInParts{{part.program, part.inputs, 0}, {}, 0}, inner),
                            part.operands, part.offsets});
+        m_partOffsets.insert(m_partOffsets.end(), part.offsets.begin(), part.offsets.end());
     }
     const FloatLanes lanes = withFloatLanes(program.tape);
     size_t dims = program.space.size();
@@ -97,30 +100,31 @@ bool PointwiseKernel::aliased(const Operands& operands) const {
     return false;
 }
 
-/// Those of the run, folded ones and results of the parts, which are run; empty where there are
-/// only the first.
-std::vector<const std::byte*> PointwiseKernel::moreInputs(const Operands& operands,
-                                                          RunContext& context) const {
-    if (m_inputs.size() == m_given)
-        return {};
-    std::vector<const std::byte*> out(operands.inputs.begin(),
-                                      operands.inputs.begin() + static_cast<ptrdiff_t>(m_given));
-    for (size_t i = m_given; i < m_inputs.size() && m_inputs[i].constant; ++i)
-        out.push_back(m_inputs[i].constant->bytes());
-    std::byte* memory =
-        m_parts.empty() ? nullptr : context.threads.partScratch().reserve(m_partBytes);
+/// The memory of their results; null where there are none.
+std::byte* PointwiseKernel::runParts(const Operands& operands, RunContext& context) const {
+    if (m_parts.empty())
+        return nullptr;
+    std::byte* memory = context.threads.partScratch().reserve(m_partBytes);
     for (const Before& part : m_parts) {
         Operands inner;
         for (uint32_t operand : part.operands)
-            inner.inputs.push_back(out[operand]);
-        for (size_t offset : part.offsets) {
+            inner.inputs.push_back(inputAt(operand, operands, memory));
+        for (size_t offset : part.offsets)
             inner.outputs.push_back(memory + offset);
-            out.push_back(memory + offset);
-        }
         RunContext running{context.threads, nullptr, false, {}};
         part.kernel->run(inner, running);
     }
-    return out;
+    return memory;
+}
+
+/// One that the run brings, that was folded, or a part's result.
+const std::byte* PointwiseKernel::inputAt(uint32_t operand, const Operands& operands,
+                                          const std::byte* parts) const {
+    if (operand < m_given)
+        return operands.inputs[operand];
+    if (const TensorPtr& constant = m_inputs[operand].constant)
+        return constant->bytes();
+    return parts + m_partOffsets[operand + m_partOffsets.size() - m_inputs.size()];
 }
 
 void PointwiseKernel::run(const Operands& operands, RunContext& context) {
@@ -132,14 +136,13 @@ void PointwiseKernel::run(const Operands& operands, RunContext& context) {
             counted[k].elementBytes *= counted[k].operand < m_given ? 1 : 0;
         counter.emplace(m_space, counted, m_writes, m_inputs, m_outputs);
     }
-    const std::vector<const std::byte*> more = moreInputs(operands, context);
-    const std::vector<const std::byte*>& inputs = more.empty() ? operands.inputs : more;
+    const std::byte* parts = runParts(operands, context);
     bool inPlace = aliased(operands);
     constexpr size_t lanesPerTask = 16384; // below this a second thread costs more than it saves
     size_t grain = lanesPerTask / std::max<size_t>(m_space.lanes(), 1) + 1;
     context.threads.forRange(m_space.tileCount(), grain,
                              [&](size_t worker, size_t begin, size_t end) {
-                                 runTiles(inputs, operands, context.threads.scratch(worker), begin,
+                                 runTiles(operands, parts, context.threads.scratch(worker), begin,
                                           end, inPlace, counter ? &*counter : nullptr);
                              });
     if (counter) {
@@ -149,9 +152,9 @@ void PointwiseKernel::run(const Operands& operands, RunContext& context) {
     }
 }
 
-void PointwiseKernel::runTiles(const std::vector<const std::byte*>& inputs,
-                               const Operands& operands, Scratch& scratch, size_t begin, size_t end,
-                               bool inPlace, TouchCounter* counter) const {
+void PointwiseKernel::runTiles(const Operands& operands, const std::byte* parts, Scratch& scratch,
+                               size_t begin, size_t end, bool inPlace,
+                               TouchCounter* counter) const {
     size_t maxLanes = roundUpToGroup(m_space.lanes());
     TileCode::Frame frame = m_code.bind(scratch.reserve(m_code.frameBytes(maxLanes)), maxLanes);
     size_t reads = m_operands.size() - m_writes;
@@ -165,8 +168,8 @@ void PointwiseKernel::runTiles(const std::vector<const std::byte*>& inputs,
         for (size_t k = 0; k < reads; ++k) {
             size_t at = m_writes + k;
             const TileOperand& x = m_operands[at];
-            const std::byte* source =
-                inputs[x.operand] + cursor.offset(at) * static_cast<int64_t>(x.elementBytes);
+            const std::byte* source = inputAt(x.operand, operands, parts) +
+                                      cursor.offset(at) * static_cast<int64_t>(x.elementBytes);
             loader.load(m_code, frame, k, x, source, rows, cols, rowStrides[at], colStrides[at]);
         }
         auto target = [&](size_t k) {

@@ -184,15 +184,7 @@ void outerFold(Accumulators into, const void* x, size_t rows, size_t cols, int64
 }
 
 /// True when x replaces the best so far; the first NaN wins (of the Last kinds the last one).
-template <typename Acc, bool maximum, bool last> bool better(Acc x, Acc best) {
-    if (best != best)
-        return last && x != x;
-    if (x != x)
-        return true;
-    return (maximum ? x > best : x < best) || (last && x == best);
-}
-
-/// The same without branches: where the best of a row stands nobody can predict.
+/// Without branches: where the best of a row stands nobody can predict.
 template <typename T, bool maximum, bool last> bool isTaken(T x, T best) {
     const bool isBetter = (maximum ? x > best : x < best) | (last & (x == best)) | (x != x);
     return ((best == best) & isBetter) | (last & (best != best) & (x != x));
@@ -202,7 +194,7 @@ template <typename T, bool maximum, bool last> bool isTaken(T x, T best) {
 template <typename Acc, bool maximum, bool last>
 void carryArg(Accumulators into, size_t row, Acc value, int64_t firstIndex, int64_t position) {
     auto& best = static_cast<Acc*>(into.values)[row];
-    if (firstIndex != 0 && !better<Acc, maximum, last>(value, best))
+    if (firstIndex != 0 && !isTaken<Acc, maximum, last>(value, best))
         return;
     best = value;
     into.indices[row] = firstIndex + position;

@@ -2,6 +2,7 @@
 #include "core/passes/body_results.h"
 
 #include "core/graph/captures.h"
+#include "core/passes/loops.h"
 
 #include <memory>
 #include <utility>
@@ -9,9 +10,6 @@
 namespace fuselage {
 
 namespace {
-
-/// Outputs of a Loop's body before those that the Loop gives: whether to go on.
-constexpr size_t loopConditions = 1;
 
 /// A node may leave out the last results of its body.
 void nameAllResults(Graph& graph, NodeId node, size_t results) {
@@ -46,7 +44,7 @@ ValueId resultOf(Graph& graph, NodeId node, const std::string& attribute, ValueI
     Type type; // inference tells its shape
     type.dtype = body->value(inBody).type.dtype;
     const Op op = graph.node(node).op;
-    nameAllResults(graph, node, body->outputs().size() - (op == Op::Loop ? loopConditions : 0));
+    nameAllResults(graph, node, body->outputs().size() - (op == Op::Loop ? carriedOutput : 0));
     body->addOutput(inBody);
     if (op == Op::If) {
         const std::shared_ptr<Graph> other =
