@@ -65,6 +65,11 @@ TEST_F(CliBench, WhatFloat16DoesNotHoldIsNamedWithTheOptionsThatKeepIt) {
         mended.insert(mended.end(), {"--precision-of", std::string(node) + "=fp32"});
     }
     EXPECT_EQ(run(mended).exitCode, ExitOk);
+    std::vector<std::string> hidden = asked;
+    hidden.push_back("--redact");
+    const ProcessResult redacted = run(hidden);
+    EXPECT_EQ(redacted.exitCode, ExitVerification);
+    EXPECT_EQ(redacted.errors.find("Mul_1"), std::string::npos) << redacted.errors;
 }
 
 TEST_F(CliBench, APlanSaysWhichMatchesAreMeasured) {

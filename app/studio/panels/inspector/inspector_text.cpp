@@ -8,6 +8,7 @@
 #include "app/studio/item_models/near_miss_table.h"
 #include "app/studio/item_models/words.h"
 #include "core/ops/op_table.h"
+#include "dsl/resolve.h"
 
 #include <QSet>
 #include <algorithm>
@@ -76,9 +77,8 @@ const GraphNodeReport* nodeNamed(const GraphReport& graph, const QString& name) 
 
 /// What the standard knows of the node's operator; none of fused and unknown ones.
 std::optional<Op> standardOp(const GraphNodeReport& node) {
-    const size_t dot = node.op.rfind('.');
-    return dot == std::string::npos ? opFromName("", node.op)
-                                    : opFromName(node.op.substr(0, dot), node.op.substr(dot + 1));
+    const auto [domain, name] = dsl::splitOperator(node.op);
+    return opFromName(domain, name);
 }
 
 /// `places`: what the operator calls them, for as many as it does.
