@@ -1,51 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather: a thread moves some consecutive elements that one index chooses. The reference stops at
-// an index outside of the operand; a kernel cannot, and gives zeros there.
-#include "core/graph/type.h"
+// Gather, GatherElements and GatherND: a thread moves some consecutive elements that one index (or
+// tuple of an index) chooses. The reference stops at an index outside of the operand; a kernel
+// cannot, and gives zeros there.
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/library_view.h"
+#include "gpu/kernels/picked_axes.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace fuselage::gpu {
 
 namespace {
 
 struct GatherOperands {
-    KernelOperand result, data, index; ///< over the result's dims; data without its axis
-    int64_t extent = 0, step = 0;      ///< of the axis
+    KernelOperand result, data, index; ///< over the result's dims; data without the picked axes
+    PickedAxes picked;
 };
+
+/// Which operand's strides each dim of the result follows.
+class GatherDims {
+public:
+    GatherDims(const OperandLayout& data, const OperandLayout& index, GatherOperands& out)
+        : m_data(data), m_index(index), m_out(out) {}
+
+    void ofData(size_t d) { add(m_data.strides[d], 0); }
+
+    void ofIndex(size_t i) { add(0, m_index.strides[i]); }
+
+    void ofBoth(size_t d) { add(m_data.strides[d], m_index.strides[d]); }
+
+    void pick(size_t d) { m_out.picked.axes.push_back({m_data.extents[d], m_data.strides[d]}); }
+
+private:
+    void add(int64_t data, int64_t index) {
+        m_out.data.access.strides.push_back(data);
+        m_out.index.access.strides.push_back(index);
+    }
+
+    const OperandLayout &m_data, &m_index;
+    GatherOperands& m_out;
+};
+
+KernelOperand withoutDims(const LibraryOperand& operand) {
+    return {operand.pointer, operand.layout.dtype, {0, {}}, operand.layout.alignment};
+}
 
 std::optional<GatherOperands> operandsOf(const LibraryView& view) {
     const LibraryOperand &data = view.input(0), &index = view.input(1), &result = view.output(0);
-    const auto rank = static_cast<int64_t>(data.layout.extents.size());
-    int64_t axis = view.node().attributes.integer("axis", 0);
-    axis += axis < 0 ? rank : 0;
-    const size_t indexRank = index.layout.extents.size();
-    const bool fits = axis >= 0 && axis < rank && !data.pointer.empty() && !index.pointer.empty() &&
-                      !result.pointer.empty() &&
-                      result.layout.extents.size() == data.layout.extents.size() - 1 + indexRank;
-    if (!fits)
+    if (data.pointer.empty() || index.pointer.empty() || result.pointer.empty())
         return std::nullopt;
-    const auto at = static_cast<size_t>(axis);
-    GatherOperands out;
-    out.result = {
-        result.pointer, result.layout.dtype, {0, result.layout.strides}, result.layout.alignment};
-    out.data = {data.pointer, data.layout.dtype, {0, {}}, data.layout.alignment};
-    out.index = {index.pointer, index.layout.dtype, {0, {}}, index.layout.alignment};
-    for (size_t d = 0; d < data.layout.extents.size(); ++d) {
-        if (d != at) {
-            out.data.access.strides.push_back(data.layout.strides[d]);
-            out.index.access.strides.push_back(0);
-            continue;
-        }
-        for (size_t i = 0; i < indexRank; ++i) {
-            out.data.access.strides.push_back(0);
-            out.index.access.strides.push_back(index.layout.strides[i]);
+    GatherOperands out{withoutDims(result), withoutDims(data), withoutDims(index), {}};
+    out.result.access.strides = result.layout.strides;
+    GatherDims dims(data.layout, index.layout, out);
+    const size_t rank = data.layout.extents.size(), indexRank = index.layout.extents.size();
+    const Attributes& attributes = view.node().attributes;
+    if (view.node().op == Op::GatherND) {
+        const auto batch = static_cast<size_t>(attributes.integer("batch_dims", 0));
+        const size_t numbers = indexRank > 0 ? static_cast<size_t>(index.layout.extents.back()) : 0;
+        if (batch >= indexRank || batch + numbers > rank)
+            return std::nullopt;
+        for (size_t d = 0; d < batch; ++d)
+            dims.ofBoth(d);
+        for (size_t i = batch; i + 1 < indexRank; ++i)
+            dims.ofIndex(i);
+        for (size_t d = batch; d < batch + numbers; ++d)
+            dims.pick(d);
+        for (size_t d = batch + numbers; d < rank; ++d)
+            dims.ofData(d);
+        out.picked.numberStep = index.layout.strides.back();
+    } else {
+        int64_t axis = attributes.integer("axis", 0);
+        axis += axis < 0 ? static_cast<int64_t>(rank) : 0;
+        const bool eachElement = view.node().op == Op::GatherElements;
+        if (axis < 0 || axis >= static_cast<int64_t>(rank) || (eachElement && indexRank != rank))
+            return std::nullopt;
+        for (size_t d = 0; d < rank; ++d) {
+            const bool isPicked = d == static_cast<size_t>(axis);
+            if (isPicked)
+                dims.pick(d);
+            if (!isPicked)
+                eachElement ? dims.ofBoth(d) : dims.ofData(d);
+            else if (eachElement)
+                dims.ofIndex(d);
+            else
+                for (size_t i = 0; i < indexRank; ++i)
+                    dims.ofIndex(i);
         }
     }
-    out.extent = data.layout.extents[at];
-    out.step = data.layout.strides[at];
+    if (out.data.access.strides.size() != result.layout.extents.size())
+        return std::nullopt;
     return out;
 }
 
@@ -54,34 +99,35 @@ KernelPart gatherPart(const GatherOperands& operands, const Extents& space) {
                                             asBits(operands.data, false), operands.index};
     const LoopNest nest(space, all, 0, 0);
     const auto size = static_cast<int64_t>(sizeOf(operands.result.dtype));
+    const std::vector<PickedAxes::Axis>& axes = operands.picked.axes;
     int width = static_cast<int>(16 / size);
-    auto vectors = [&] {
-        return laneAccess(nest, all[0], 0, width) == LaneAccess::Vector &&
-               laneAccess(nest, all[1], 1, width) == LaneAccess::Vector &&
-               laneAccess(nest, all[2], 2, width) == LaneAccess::Uniform &&
-               operands.step * size % 16 == 0;
-    };
-    if (!vectors())
+    const bool vectors = laneAccess(nest, all[0], 0, width) == LaneAccess::Vector &&
+                         laneAccess(nest, all[1], 1, width) == LaneAccess::Vector &&
+                         laneAccess(nest, all[2], 2, width) == LaneAccess::Uniform &&
+                         std::all_of(axes.begin(), axes.end(), [&](const PickedAxes::Axis& axis) {
+                             return axis.step * size % 16 == 0;
+                         });
+    if (!vectors)
         width = 1;
     KernelPart part;
     part.helpers = {"vectors"};
     const int64_t count = nest.count(), perBlock = int64_t{width} * defaultThreads;
     part.blocks = (count + perBlock - 1) / perBlock;
+    std::string among;
+    for (const PickedAxes::Axis& axis : axes)
+        among += fmt::format("{}{}", among.empty() ? "" : " x ", axis.extent);
     part.comment = {fmt::format("{} elements chosen by an index among {}, {} a thread; outside: 0",
-                                count, operands.extent, width)};
+                                count, among, width)};
     const char* type = storageType(all[0].dtype);
     part.body =
         fmt::format("    const {0} first = (static_cast<{0}>(block) * {1}u + threadIdx.x) * "
                     "{2}u;\n    if (first >= {3}u)\n        return;\n",
                     nest.indexType(), defaultThreads, width, count);
     part.body += nest.split("first", "i", "    ");
-    part.body += fmt::format("    long long at = static_cast<long long>(load({} + ({})));\n"
-                             "    at += at < 0 ? {}ll : 0ll;\n    {} x[{}];\n"
-                             "    if (at >= 0 && at < {}ll) {{\n",
-                             all[2].pointer, nest.offset(2, "i"), operands.extent, type, width,
-                             operands.extent);
-    const std::string from =
-        fmt::format("{} + ({}) + at * {}ll", all[1].pointer, nest.offset(1, "i"), operands.step);
+    part.body += operands.picked.place(
+        fmt::format("{} + ({})", all[2].pointer, nest.offset(2, "i")), "    ");
+    part.body += fmt::format("    {} x[{}];\n    if (at >= 0) {{\n", type, width);
+    const std::string from = fmt::format("{} + ({}) + at", all[1].pointer, nest.offset(1, "i"));
     part.body += width == 1 ? fmt::format("        x[0] = *({});\n", from)
                             : fmt::format("        loadLanes<{}>({}, x);\n", width, from);
     part.body +=
@@ -98,12 +144,11 @@ KernelPart gatherPart(const GatherOperands& operands, const Extents& space) {
 
 EmitResult emitGather(const KernelRequest& request) {
     const char* name = "gather";
-    auto view = LibraryView::make(request, {Op::Gather});
+    auto view = LibraryView::make(request, {Op::Gather, Op::GatherElements, Op::GatherND});
     if (auto* reason = std::get_if<Reason>(&view))
         return finish(name, request, PartResult(*reason));
     const auto operands = operandsOf(std::get<LibraryView>(view));
-    if (!operands ||
-        (operands->index.dtype != DType::Int64 && operands->index.dtype != DType::Int32))
+    if (!operands || !picksPlaces(operands->index.dtype))
         return finish(
             name, request,
             PartResult(refusal("support", "no such axis, or indices that no kernel has")));

@@ -38,12 +38,14 @@ private:
 /// Every offset into the operand fits 32 bits.
 bool fitsInts(const OperandLayout& layout);
 
+EmitResult emitCumulative(const KernelRequest& request);
 EmitResult emitFloat8Linear(const KernelRequest& request);
 EmitResult emitGather(const KernelRequest& request);
 EmitResult emitGemvNibbles(const KernelRequest& request);
 EmitResult emitRecurrence(const KernelRequest& request);
 EmitResult emitResize(const KernelRequest& request);
 EmitResult emitRecurrent(const KernelRequest& request);
+EmitResult emitScatter(const KernelRequest& request);
 EmitResult emitTopK(const KernelRequest& request);
 
 } // namespace fuselage::gpu

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators with kernels of their own: Gather, Resize, TopK, recurrent layers, linear attention.
+// Operators with kernels of their own: Gather, Scatter and their relatives, running sums, Resize,
+// TopK, recurrent layers, linear attention.
 #include "tests/shim/suite_cases.h"
 
 #include <fmt/format.h>
@@ -167,14 +168,12 @@ void addRecurrences(std::vector<Case>& out) {
     add("one_token", {1, 1, 2, 1, 128, 32}, ", float[1,1,2,1,1] g, float[1,1,2,1,1] b", ", g, b");
 }
 
-} // namespace
-
-std::vector<Case> libraryCases() {
-    std::vector<Case> out;
-    auto gather = [&](const std::string& name, const std::string& body) {
+/// Indices of the suite's data go beyond the extent on both sides only where it is below 11.
+void addGathers(std::vector<Case>& out) {
+    auto gather = [&](const std::string& name, const std::string& body) -> Case& {
         out.push_back(caseOf("gather_" + name, body, "gather"));
+        return out.back();
     };
-    // Indices of the suite's data go beyond the extent on both sides only where it is below 11.
     gather("embedding", "(float16[32,24] e, int64[3,5] i) => (float16[3,5,24] y) "
                         "{ y = Gather<axis=0>(e, i) }");
     gather("middle_axis", "(float[3,40,5] x, int32[7] i) => (float[3,7,5] y) "
@@ -183,6 +182,93 @@ std::vector<Case> libraryCases() {
                               "{ y = Gather<axis=-1>(x, i) }");
     gather("wide_integers", "(int64[21,4] x, int64[2,2] i) => (int64[2,2,4] y) "
                             "{ y = Gather(x, i) }");
+    gather("elements_middle", "(float[3,14,6] x, int64[3,9,6] i) => (float[3,9,6] y) "
+                              "{ y = GatherElements<axis=1>(x, i) }");
+    gather("elements_fewer", "(float16[5,4,12] x, int32[2,3,7] i) => (float16[2,3,7] y) "
+                             "{ y = GatherElements<axis=-1>(x, i) }");
+    gather("elements_channels_last", "(float[2,13,3,4] x, int64[2,13,3,4] i) => "
+                                     "(float[2,13,3,4] y) { y = GatherElements<axis=1>(x, i) }")
+        .placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+    gather("tuples_rows", "(float16[11,12,16] x, int64[5,2] i) => (float16[5,16] y) "
+                          "{ y = GatherND(x, i) }");
+    gather("tuples_elements", "(bool[12,11,13] x, int64[2,7,3] i) => (bool[2,7] y) "
+                              "{ y = GatherND(x, i) }");
+    gather("tuples_batch", "(float[3,2,14,5] x, int64[3,2,6,1] i) => (float[3,2,6,5] y) "
+                           "{ y = GatherND<batch_dims=2>(x, i) }");
+    gather("tuples_of_all_batches", "(int64[4,11] x, int32[4,1] i) => (int64[4] y) "
+                                    "{ y = GatherND<batch_dims=1>(x, i) }");
+}
+
+/// Random indices meet: updates for one place come in their order. Lines that the index does not
+/// reach, threads with several positions and with a rest of them, every reduction.
+void addScatters(std::vector<Case>& out) {
+    auto elements = [&](const std::string& name, const std::string& type, const std::string& data,
+                        const std::string& index, const std::string& attributes) -> Case& {
+        out.push_back(caseOf("scatter_" + name,
+                             fmt::format("({0}[{1}] x, int64[{2}] i, {0}[{2}] u) => ({0}[{1}] y) "
+                                         "{{ y = ScatterElements<{3}>(x, i, u) }}",
+                                         type, data, index, attributes),
+                             "scatter"));
+        return out.back();
+    };
+    elements("first_axis", "float", "13,20", "40,20", "axis=0");
+    elements("last_axis", "float16", "5,33", "5,70", "axis=-1");
+    elements("middle_fewer", "uint8", "4,15,6", "3,8,5", "axis=1");
+    elements("outer_fewer", "float", "5,3,12", "2,3,9", "axis=2");
+    elements("sum_half", "float16", "17,24", "60,24", "axis=0, reduction=\"add\"");
+    elements("sum_one_line", "float", "200", "90", "axis=0, reduction=\"add\"");
+    elements("product_integers", "int32", "3,11,4", "3,30,4", "axis=1, reduction=\"mul\"");
+    elements("greatest_special", "float", "12,9", "40,9", "axis=0, reduction=\"max\"").special =
+        true;
+    elements("least_bytes", "int8", "6,25", "6,80", "axis=1, reduction=\"min\"");
+    elements("channels_last", "bfloat16", "2,12,3,5", "2,20,3,5", "axis=1, reduction=\"add\"")
+        .placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+    elements("several_positions", "float", "601,300", "3,300", "axis=0");
+    auto slices = [&](const std::string& name, const std::string& types, const std::string& more) {
+        out.push_back(caseOf("scatter_" + name,
+                             fmt::format("({}) {{ y = ScatterND{}(x, i, u) }}", types, more),
+                             "scatter"));
+    };
+    slices("rows", "float16[14,16] x, int64[5,1] i, float16[5,16] u) => (float16[14,16] y", "");
+    slices("sum_rows", "float[23,8] x, int64[70,1] i, float[70,8] u) => (float[23,8] y",
+           "<reduction=\"add\">");
+    slices("tuples_sum", "float[12,13,4] x, int64[6,5,2] i, float[6,5,4] u) => (float[12,13,4] y",
+           "<reduction=\"add\">");
+    slices("elements", "bool[11,12,13] x, int32[40,3] i, bool[40] u) => (bool[11,12,13] y", "");
+    slices("many_rows", "float[700,200] x, int64[3,1] i, float[3,200] u) => (float[700,200] y", "");
+}
+
+/// Lines in memory's order and across it, shorter and longer than a block, both directions.
+void addRunningSums(std::vector<Case>& out) {
+    auto add = [&](const std::string& name, const std::string& type, const std::string& extents,
+                   int axis, const std::string& more, const char* op = "CumSum") -> Case& {
+        out.push_back(caseOf("cumulative_" + name,
+                             fmt::format("({0}[{1}] x) => ({0}[{1}] y) {{ a = "
+                                         "Constant<value_int={2}>() y = {4}{3}(x, a) }}",
+                                         type, extents, axis, more, op),
+                             "cumulative"));
+        return out.back();
+    };
+    add("short", "float", "7,12", 1, "");
+    add("long", "float", "3,1000", -1, "");
+    add("long_reverse_exclusive", "float16", "2,300", 1, "<exclusive=1, reverse=1>");
+    add("piece_of_one", "int64", "4,64", 1, "<exclusive=1>");
+    add("across", "float", "3,90,20", 1, "<reverse=1>");
+    add("bytes_wrap", "uint8", "5,200", 1, "");
+    add("signed_wrap", "int8", "200,3", 0, "<exclusive=1>");
+    add("half_across", "bfloat16", "40,33", 0, "");
+    add("channels_last", "float", "2,70,3,4", 1, "").placements = {{"in0", {{0, 2, 3, 1}}},
+                                                                   {"out0", {{0, 2, 3, 1}}}};
+    add("products", "int32", "6,129", 1, "<reverse=1>", "CumProd");
+}
+
+} // namespace
+
+std::vector<Case> libraryCases() {
+    std::vector<Case> out;
+    addGathers(out);
+    addScatters(out);
+    addRunningSums(out);
     addNibbles(out);
     addFloat8(out);
     addResizes(out);

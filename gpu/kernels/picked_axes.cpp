@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/kernels/picked_axes.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::gpu {
+
+std::string PickedAxes::place(const std::string& index, const std::string& indent) const {
+    std::string out = indent + "long long at = 0ll;\n";
+    for (size_t i = 0; i < axes.size(); ++i) {
+        const Axis& axis = axes[i];
+        out += fmt::format(
+            "{0}{{\n{0}    long long number = static_cast<long long>(load({1} + {2}ll));\n"
+            "{0}    number += number < 0 ? {3}ll : 0ll;\n"
+            "{0}    at = at >= 0 && number >= 0 && number < {3}ll ? at + number * {4}ll : -1ll;\n"
+            "{0}}}\n",
+            indent, index, static_cast<int64_t>(i) * numberStep, axis.extent, axis.step);
+    }
+    return out;
+}
+
+bool picksPlaces(DType type) {
+    return type == DType::Int64 || type == DType::Int32;
+}
+
+} // namespace fuselage::gpu
