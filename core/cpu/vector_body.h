@@ -16,6 +16,7 @@ namespace {
 
 #include "core/cpu/vector_lanes.h"
 #include "core/cpu/vector_math.h"
+#include "core/cpu/vector_math_double.h"
 #include "core/cpu/vector_scalar.h"
 
 // --- elementwise loops ---------------------------------------------------------------------

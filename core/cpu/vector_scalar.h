@@ -104,7 +104,7 @@ template <typename T> struct SignOf {
     static T of(T a) { return a > 0 ? T(1) : a < 0 ? T(-1) : a; }
 };
 
-// Float lanes use the functions of vector_math.h where there is one; the rest, and double lanes,
+// Lanes use the functions of vector_math.h and vector_math_double.h where there is one; the rest
 // call the C library element by element.
 #define FUSELAGE_FLOAT_FUNCTION(Name, f32, f64)                                                    \
     template <typename T> struct Name {                                                            \
@@ -116,11 +116,11 @@ template <typename T> struct SignOf {
         }                                                                                          \
     };
 FUSELAGE_FLOAT_FUNCTION(SqrtOf, __builtin_sqrtf, __builtin_sqrt)
-FUSELAGE_FLOAT_FUNCTION(ExpOf, exp32, exp)
-FUSELAGE_FLOAT_FUNCTION(LogOf, log32, log)
-FUSELAGE_FLOAT_FUNCTION(Log1pOf, log1p32, log1p)
+FUSELAGE_FLOAT_FUNCTION(ExpOf, exp32, exp64)
+FUSELAGE_FLOAT_FUNCTION(LogOf, log32, log64)
+FUSELAGE_FLOAT_FUNCTION(Log1pOf, log1p32, log1p64)
 FUSELAGE_FLOAT_FUNCTION(ErfOf, erf32, erf)
-FUSELAGE_FLOAT_FUNCTION(TanhOf, tanh32, tanh)
+FUSELAGE_FLOAT_FUNCTION(TanhOf, tanh32, tanh64)
 FUSELAGE_FLOAT_FUNCTION(SinOf, sinf, sin)
 FUSELAGE_FLOAT_FUNCTION(CosOf, cosf, cos)
 FUSELAGE_FLOAT_FUNCTION(TanOf, tanf, tan)
