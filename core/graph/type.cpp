@@ -49,6 +49,26 @@ bool certainlyEqual(const Type& a, const Type& b) {
            b.shape && *a.shape == *b.shape;
 }
 
+Type completed(Type known, const Type& other) {
+    if (known.dtype == DType::Undefined) {
+        known.dtype = other.dtype;
+        if (!known.shape) {
+            known.kind = other.kind;
+            known.foreign = other.foreign;
+        }
+    }
+    if (other.kind != known.kind || !other.shape)
+        return known;
+    if (!known.shape) {
+        known.shape = other.shape;
+    } else if (known.shape->size() == other.shape->size()) {
+        for (size_t i = 0; i < other.shape->size(); ++i)
+            if ((*known.shape)[i].isUnknown())
+                (*known.shape)[i] = (*other.shape)[i];
+    }
+    return known;
+}
+
 std::string text(const Shape& shape) {
     std::string out = "[";
     for (size_t i = 0; i < shape.size(); ++i)

@@ -59,6 +59,9 @@ inline Type tensorType(DType dtype, Shape shape) {
 /// True when dtype, rank and every dimension are known and equal.
 bool certainlyEqual(const Type& a, const Type& b);
 
+/// The type with what it leaves unknown taken from another one of the same value: a declared one.
+Type completed(Type known, const Type& other);
+
 /// "[1,3,224,224]"
 std::string text(const Shape& shape);
 std::string text(const Extents& extents);

@@ -51,7 +51,9 @@ bool takesTypes(const OpSchema& form, const Graph& graph, const Node& node) {
         if (!node.inputs[slot].valid())
             continue;
         const Type& type = graph.value(node.inputs[slot]).type;
-        if (type.kind == TypeKind::Tensor && !form.inputTypes(slot).allows(type.dtype))
+        // One that is not known, behind an operator that is not, asks for nothing.
+        if (type.kind == TypeKind::Tensor && type.dtype != DType::Undefined &&
+            !form.inputTypes(slot).allows(type.dtype))
             return false;
     }
     return true;

@@ -149,6 +149,9 @@ std::shared_ptr<Tensor> tensorOfContents(const Value& value) {
 }
 
 bool Folder::bypass(ValueId out, ValueId in) {
+    // Of what an unknown operator makes, a copy may be all that says the type.
+    if (!m_graph.value(in).constant)
+        m_graph.setType(in, completed(m_graph.value(in).type, m_graph.value(out).type));
     if (!isOutput(out)) {
         m_graph.replaceUses(out, in);
         return true;

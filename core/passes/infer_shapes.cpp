@@ -2,6 +2,7 @@
 // Shape inference: each node by its row, small contents by evaluation, subgraphs nested.
 #include "core/graph/captures.h"
 #include "core/ops/node_answers.h"
+#include "core/ops/op_schema.h"
 #include "core/ops/symbolic_tape.h"
 #include "core/ops/tensor_index.h"
 #include "core/passes/dimensions_internal.h"
@@ -132,7 +133,7 @@ std::vector<Type> GraphInference::Context::inferSubgraph(const std::string& attr
     const NodeId owner = m_walk.m_owner.valid() ? m_walk.m_owner : m_id;
     GraphInference inner(*graph, m_walk.m_shared, m_walk.pathOf(node(), attribute), owner);
     for (size_t i = 0; i < std::min(inputs.size(), graph->inputs().size()); ++i) {
-        Type type = inner.merged(graph->inputs()[i], inputs[i]);
+        Type type = completed(inputs[i], graph->value(graph->inputs()[i]).type);
         inner.nameUnknownDimensions(graph->inputs()[i], type);
         graph->setType(graph->inputs()[i], std::move(type));
     }
@@ -201,27 +202,6 @@ void GraphInference::problem(NodeId at, std::string message, InferProblem::Kind 
     m_shared.problems.push_back({m_owner.valid() ? m_owner : at, std::move(message), kind});
 }
 
-Type GraphInference::merged(ValueId id, Type inferred) const {
-    const Type& declared = m_graph.value(id).type;
-    if (inferred.dtype == DType::Undefined) {
-        inferred.dtype = declared.dtype;
-        if (!inferred.shape) {
-            inferred.kind = declared.kind;
-            inferred.foreign = declared.foreign;
-        }
-    }
-    if (declared.kind != inferred.kind || !declared.shape)
-        return inferred;
-    if (!inferred.shape) {
-        inferred.shape = declared.shape;
-    } else if (inferred.shape->size() == declared.shape->size()) {
-        for (size_t i = 0; i < declared.shape->size(); ++i)
-            if ((*inferred.shape)[i].isUnknown())
-                (*inferred.shape)[i] = (*declared.shape)[i];
-    }
-    return inferred;
-}
-
 void GraphInference::keepNumbers(ValueId id, Type& type) const {
     const Type& declared = m_graph.value(id).type;
     if (!m_shared.keepNumbers || !m_path.empty() || !declared.shape || !type.shape ||
@@ -286,10 +266,34 @@ void GraphInference::inferFused(NodeId id, Context& context) {
     m_graph.edit(id).body = std::move(body);
 }
 
+namespace {
+
+/// What an operator's published form says of a result's elements: a type, or that of an operand.
+DType publishedType(const OpSchema& form, size_t output, const InferContext& context) {
+    const std::string_view said = form.outputs[output].type;
+    if (const auto type = dtypeFromName(said))
+        return *type;
+    for (size_t i = 0; !said.empty() && i < form.inputs.size(); ++i)
+        if (form.inputs[i].type == said && context.has(i) &&
+            context.input(i).kind == TypeKind::Tensor)
+            return context.input(i).dtype;
+    return DType::Undefined;
+}
+
+} // namespace
+
 void GraphInference::inferUnknownOp(NodeId id, Context& context) {
     // Without a shape function the subgraphs still learn what they capture.
     for (const SubgraphRef& ref : subgraphsOf(m_graph.node(id)))
         context.inferSubgraph(ref.attribute, {});
+    const Node& node = m_graph.node(id);
+    const auto imported = m_graph.opsetImports.find(node.customDomain);
+    if (imported == m_graph.opsetImports.end())
+        return;
+    const OpSchema* form = publishedSchema(node.customDomain, node.customOp, imported->second);
+    for (size_t i = 0; form && i < std::min(form->outputs.size(), node.outputs.size()); ++i)
+        if (const DType type = publishedType(*form, i, context); type != DType::Undefined)
+            context.types[i] = Type{TypeKind::Tensor, type, std::nullopt};
 }
 
 bool GraphInference::evaluateSmall(NodeId id, Context& context) {
@@ -350,7 +354,8 @@ void GraphInference::store(NodeId id, Context& context) {
     for (size_t i = 0; i < outputs.size(); ++i) {
         if (!outputs[i].valid())
             continue;
-        Type type = merged(outputs[i], context.types[i] ? *context.types[i] : unknownType);
+        Type type = completed(context.types[i] ? *context.types[i] : unknownType,
+                              m_graph.value(outputs[i]).type);
         if (m_graph.node(id).op == Op::If && context.types[i])
             leaveOpenWhereBranchesDiffer(m_graph.node(id), i, *context.types[i], type);
         keepNumbers(outputs[i], type);

@@ -81,7 +81,6 @@ private:
     bool evaluateSmall(NodeId id, Context& context);
     void reduceContents(NodeId id, Context& context);
     void store(NodeId id, Context& context);
-    Type merged(ValueId id, Type inferred) const;
     /// Where the branches of an If differ, what the file declares is wrong for one of them.
     void leaveOpenWhereBranchesDiffer(const Node& node, size_t output, const Type& inferred,
                                       Type& type) const;
