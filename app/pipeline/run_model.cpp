@@ -59,6 +59,9 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     auto chosen = graphToRun(model, options, compile, progress);
     if (!chosen)
         return failure(chosen.error());
+    // Rules may have written in others what has no routine here.
+    if (auto all = requireOperators(**chosen); !all)
+        return failure(all.error());
     Graph open = options.values.empty() ? (*chosen)->clone() // what has one shape in all iterations
                                         : sized((*chosen)->clone(), model.dims);
     auto inner = giveOut(open, options.values);
@@ -125,8 +128,9 @@ Result<RunModelResult> runModel(LoadedModel& model, const RunModelOptions& asked
             return failure(library.error());
         enterDeclared(model, *library);
     }
-    if (auto all = requireOperators(model.graph); !all)
-        return failure(all.error());
+    if (options.verify)
+        if (auto all = requireOperators(model.graph); !all)
+            return failure(all.error());
     if (auto known = requireSizes(model); !known)
         return failure(known.error());
     if (namesRules(options.fuse.precisionOf)) {

@@ -229,6 +229,43 @@ TEST_F(CliForeign, FunctionsCallNoneThatHasOverloads) {
               outputOf({"run", "m.onnx", "--fuse", "-p", "r.fuse", "-q"}));
 }
 
+/// Scaler has no routine here: its result's type is what its published form says, a copy's is what
+/// the file declares, and neither asks for a newer opset. A rule that writes it out makes it run.
+TEST_F(CliForeign, WhatAPublishedOperatorMakesKeepsItsTypesAndRunsByARule) {
+    ModelBuilder model(15);
+    auto* import = model.proto.add_opset_import();
+    import->set_domain("ai.onnx.ml");
+    import->set_version(3);
+    model.input("x", {2, 3}).output("y", {2, 3}).output("z", {2, 3});
+    auto& scaler = model.node("Scaler", {"x"}, {"s"});
+    scaler.set_domain("ai.onnx.ml");
+    addAttribute(scaler, "offset", ::onnx::AttributeProto::FLOATS).add_floats(1);
+    addAttribute(scaler, "scale", ::onnx::AttributeProto::FLOATS).add_floats(2);
+    model.node("Identity", {"s"}, {"y"});
+    model.node("Equal", {"s", "x"}, {"e"});
+    auto& cast = model.node("Cast", {"e"}, {"z"});
+    addAttribute(cast, "to", ::onnx::AttributeProto::INT).set_i(::onnx::TensorProto::FLOAT);
+    folder.write("m.onnx", model.bytes());
+    outputOf({"fuse", "m.onnx", "-q", "-o", "out.onnx"});
+    ::onnx::ModelProto fused;
+    ASSERT_TRUE(fused.ParseFromString(readAll(folder.file("out.onnx"))));
+    for (const auto& output : fused.graph().output())
+        EXPECT_EQ(output.type().tensor_type().elem_type(), ::onnx::TensorProto::FLOAT);
+    for (const auto& opset : fused.opset_import())
+        EXPECT_TRUE(!opset.domain().empty() || opset.version() == 17) << opset.version();
+    folder.write("r.fuse",
+                 "fuse 1;\n"
+                 "rule Written in convert { match { y = s@ai.onnx.ml.Scaler(x); } rewrite { "
+                 "y = Mul(Sub(x, Constant()[value_floats = s.offset]), "
+                 "Constant()[value_floats = s.scale]); } }\n"
+                 "pipeline default = convert* then fuse;\n");
+    expectRefused({"run", "m.onnx", "-q"}, ExitInput, {"ai.onnx.ml.Scaler", "[load.missing]"});
+    outputOf({"run", "m.onnx", "-q", "--fuse", "-p", "r.fuse", "-o", "ran"});
+    EXPECT_EQ(numbers("ran/output_0.pb").size(), 6U);
+    expectRefused({"run", "m.onnx", "-q", "--fuse", "-p", "r.fuse", "--verify"}, ExitInput,
+                  {"[load.missing]"});
+}
+
 TEST_F(CliForeign, EveryReportHasTheNotes) {
     const auto ran = run({"run", "exported.onnx", "-o", "out"});
     ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
