@@ -8,6 +8,9 @@
 #include "app/pipeline/precision_rules.h"
 #include "app/pipeline/prepared.h"
 #include "app/pipeline/run_check.h"
+#include "app/pipeline/tensor_facts.h"
+
+#include <fmt/format.h>
 
 namespace fuselage::app {
 
@@ -48,6 +51,20 @@ Tensor widened(const Tensor& tensor, const Graph& model, ValueId own) {
     return out.toTensor();
 }
 
+/// What oneDNN computes with a product keeps no NaN, which an input may have or lead to.
+void noteLostNan(const Graph& graph, const std::vector<Tensor>& inputs,
+                 std::vector<std::string>& notes) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const auto facts = factsOf(inputs[i], [] { return false; });
+        if (facts && facts->notFinite > 0)
+            notes.push_back(
+                fmt::format("{} of {} elements of `{}` are infinite or no number: a Relu or Clip "
+                            "that a library computes with a product drops NaN; --strict keeps it",
+                            facts->notFinite, facts->finite + facts->notFinite,
+                            graph.value(graph.inputs()[i]).name));
+    }
+}
+
 /// One attempt.
 Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& options,
                                Progress& progress) {
@@ -82,6 +99,8 @@ Result<RunModelResult> runOnce(const LoadedModel& model, const RunModelOptions& 
     if (!compiled)
         return failure(compiled.error());
     out.notes = compiled->backend().notes();
+    if (options.fused && !compile.strict && compiled->backend().name() == "cpu")
+        noteLostNan(model.graph, *inputs, out.notes);
     auto outputs = compiled->executable().outputs(*inputs, progress);
     if (!outputs)
         return failure(outputs.error());

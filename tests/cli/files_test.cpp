@@ -4,6 +4,7 @@
 #include "core/onnx/npy_file.h"
 #include "tests/cli/cli.h"
 
+#include <cmath>
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/stat.h>
@@ -107,6 +108,19 @@ TEST_F(CliFiles, DataThatNoInputTakesIsRefused) {
     give(1, "z", 7);
     expectRefused({"run", "m.onnx", "--inputs", "data"}, ExitInput,
                   {"data/input_1.pb", "the model has 1 input"});
+}
+
+TEST_F(CliFiles, NoNumbersOfAnInputAreSaidWhereALibraryMayDropThem) {
+    writeText("g (float[2] a) => (float[2] y) { y = Relu(a) }");
+    const auto errors = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), {"run", "m.onnx", "--backend", "cpu", "--inputs", "data"});
+        return run(more).errors;
+    };
+    give(0, "a", NAN);
+    EXPECT_NE(errors({"--fuse"}).find("2 of 2 elements of `a` are"), std::string::npos);
+    EXPECT_EQ(errors({"--fuse", "--strict"}).find("no number"), std::string::npos);
+    give(0, "a", 1);
+    EXPECT_EQ(errors({"--fuse"}).find("no number"), std::string::npos);
 }
 
 TEST_F(CliFiles, FusedRunsGetTheSameGeneratedInputs) {
