@@ -49,6 +49,14 @@ std::string namesOf(const OpSet& ops) {
     return dsl::listed(names, 6);
 }
 
+/// Operators that the search may start at.
+OpSet anchorsOf(const PreparedRule& prepared) {
+    OpSet out;
+    for (TermId head : prepared.heads)
+        out |= prepared.ops[head.index()];
+    return out;
+}
+
 class Unsearched {
 public:
     Unsearched(const Graph& graph, const FuseOptions& options, FindingList& findings)
@@ -61,7 +69,10 @@ public:
 
     void explain(const Rule& rule) {
         if (auto reason = whyNotAsked(rule)) {
-            addStart(rule, std::move(*reason));
+            const bool absent =
+                isForeign(rule, m_operators) ||
+                (isBuiltIn(rule.file) && (anchorsOf(*prepareRule(rule)) & m_operators).none());
+            addStart(rule, std::move(*reason)).absent = absent;
             return;
         }
         if (isForeign(rule, m_operators)) {
@@ -77,9 +88,7 @@ public:
         auto start = startOf(*prepared);
         if (start && prepared->steps > 1 && searchAnyOperator(rule, *prepared, *start))
             return;
-        OpSet anchors;
-        for (TermId head : prepared->heads)
-            anchors |= prepared->ops[head.index()];
+        const OpSet anchors = anchorsOf(*prepared);
         std::string ops = anchors.none() ? "" : namesOf(anchors);
         Reason reason{code::otherOp, "nothing in the model is where its search starts", {}, {}};
         if (!ops.empty())

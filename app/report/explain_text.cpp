@@ -105,7 +105,8 @@ std::string siteText(const FindingSite& site, bool whole) {
 std::string sitesText(const Finding& finding) {
     std::vector<const FindingSite*> sorted;
     for (const FindingSite& site : finding.sites)
-        sorted.push_back(&site);
+        if (!site.node.empty()) // of a list of operands, of which the first failed
+            sorted.push_back(&site);
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto* a, const auto* b) { return a->taken < b->taken; });
     bool whole = finding.stage != Finding::Stage::Match && finding.sites.size() == 1;
@@ -146,8 +147,8 @@ std::string full(const Finding& finding) {
     std::string out = fmt::format("[{}]\n", finding.reason.code);
     if (finding.place)
         out += excerpt(finding);
-    if (!finding.sites.empty())
-        out += "   = at " + sitesText(finding) + "\n";
+    if (const std::string sites = sitesText(finding); !sites.empty())
+        out += "   = at " + sites + "\n";
     out += "   = " + finding.reason.message + "\n";
     if (finding.parts.size() > 1)
         out += fmt::format(
