@@ -82,9 +82,11 @@ Session::Session(QObject* parent) : QObject(parent) {
 void Session::open(const QString& path) {
     m_pause.stop();
     if (m_usual && path != m_lentTo) {
-        m_options = *std::exchange(m_usual, std::nullopt);
+        m_options = optionsToKeep();
+        m_usual.reset();
         Q_EMIT lentChanged(false);
     }
+    m_opening = path;
     SessionOptions options = m_options;
     const bool another = path != m_path;
     const bool first = another || !m_snapshot; // else what was known of it stays in view
@@ -109,11 +111,16 @@ void Session::open(const QString& path) {
             auto sketch = app::sketchOfFile(path.toStdString());
             if (!sketch) {
                 Outcome outcome{nullptr, nullptr, {problemOf(error, path)}};
-                return [this, outcome] { take(outcome); };
+                return [this, outcome] {
+                    m_opening.clear();
+                    take(outcome);
+                    if (m_stale) // what changed meanwhile waited for this model
+                        analyseLater();
+                };
             }
             auto shown = std::make_shared<const app::Report>(std::move(*sketch));
             return [this, path, shown, error, options] {
-                m_options = options;
+                takeModelOptions(options);
                 takeSketch(path, shown, error);
             };
         }
@@ -124,10 +131,17 @@ void Session::open(const QString& path) {
             preview = {new app::Report(app::sketchOf(*model)), disposeLater<const app::Report>};
         return [this, path, model, preview, options, another] {
             if (another)
-                m_options = options;
+                takeModelOptions(options);
             takeModel(path, model, preview);
         };
     });
+}
+
+/// What belongs to a model. The rest may have changed while it was loaded: a text was opened.
+void Session::takeModelOptions(const SessionOptions& of) {
+    m_options.fuse.dims = of.fuse.dims;
+    m_options.fuse.disabled = of.fuse.disabled;
+    (void)m_options.setPrecision(m_options.precision, of.precisionOf);
 }
 
 /// From here on `path` is the open model.
@@ -137,6 +151,7 @@ void Session::startOn(const QString& path) {
     if (path != m_path)
         m_axes.clear();
     m_path = path;
+    m_opening.clear();
     m_watcher.addPath(path);
     m_notes.clear();
     m_everMeasured = false;
@@ -222,9 +237,16 @@ QList<OpenDimension> Session::openDimensions() const {
     return out.values();
 }
 
+void Session::cancel() {
+    const bool opening = !std::exchange(m_opening, {}).isEmpty();
+    m_lane.cancel();
+    if (opening && m_stale) // what changed meanwhile waited for that model
+        analyseLater();
+}
+
 void Session::reload() {
-    if (!m_path.isEmpty())
-        open(m_path);
+    if (const QString& path = m_opening.isEmpty() ? m_path : m_opening; !path.isEmpty())
+        open(QString(path));
 }
 
 QString Session::openFiles(const QStringList& paths) {
@@ -281,6 +303,8 @@ SessionOptions Session::optionsToKeep() const {
     SessionOptions out = m_usual.value_or(m_options);
     out.fuse.dims = m_options.fuse.dims; // the model's
     out.fuse.disabled = m_options.fuse.disabled;
+    out.rules.texts = m_options.rules.texts; // what is typed is the editor's
+    out.rules.unsaved = m_options.rules.unsaved;
     return out;
 }
 
@@ -302,7 +326,7 @@ void Session::analyseLater() {
 
 void Session::analyse() {
     m_pause.stop();
-    if (!m_model)
+    if (!m_model || !m_opening.isEmpty()) // a model that is being opened is analysed with all that
         return;
     m_lane.start([this, model = m_model, known = m_known, options = m_options,
                   previous = m_snapshot](Progress& progress) -> JobLane::Delivery {

@@ -58,6 +58,7 @@ public:
     /// dimensions, exceptions of precision and switched-off matches belong to a model: another one
     /// gets the sizes that were given to it before.
     void open(const QString& path);
+    /// The open model, or what is being opened, from the beginning.
     void reload();
 
     /// Models, .fuse files and folders of them in any mix, as from a command line: adds the rules,
@@ -82,7 +83,8 @@ public:
     /// The editor's text of a rule file; matched after a pause in typing. Null text: as on disk.
     void setUnsaved(const QString& file, const std::optional<QString>& text);
 
-    void cancel() { m_lane.cancel(); }
+    /// Ends loading and analysing; what is open stays.
+    void cancel();
 
     bool busy() const { return m_lane.busy(); }
 
@@ -188,13 +190,14 @@ private:
     void takeSketch(const QString& path, std::shared_ptr<const app::Report> sketch,
                     const Error& error);
     void startOn(const QString& path);
+    void takeModelOptions(const SessionOptions& of);
     void setStale(bool stale);
     void collectProblems();
 
     JobLane m_lane;
     QTimer m_pause;
     QFileSystemWatcher m_watcher;
-    QString m_path;
+    QString m_path, m_opening; ///< of the open model; of the one that is being loaded
     SessionOptions m_options;
     std::optional<SessionOptions> m_usual; ///< while m_options are those of m_lentTo
     QString m_lentTo;
