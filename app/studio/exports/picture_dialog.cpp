@@ -10,7 +10,7 @@ PictureDialog::PictureDialog(DrawingPtr drawing, const PictureChoice (&views)[2]
                              QWidget* parent)
     : QDialog(parent), m_drawing(std::move(drawing)), m_views{views[0], views[1]},
       m_side(new QComboBox(this)), m_what(new QComboBox(this)), m_format(new QComboBox(this)),
-      m_scale(new QDoubleSpinBox(this)), m_size(new QLabel(this)) {
+      m_scale(new QDoubleSpinBox(this)), m_size(new SaidLabel(tr("size of the picture"), this)) {
     setWindowTitle(tr("Export picture"));
     setObjectName("exportPicture");
     m_side->addItems({tr("graph before fusion"), tr("graph after fusion")});
@@ -24,7 +24,6 @@ PictureDialog::PictureDialog(DrawingPtr drawing, const PictureChoice (&views)[2]
     m_what->setAccessibleName(tr("part"));
     m_format->setAccessibleName(tr("format"));
     m_scale->setAccessibleName(tr("scale"));
-    m_size->setAccessibleName(tr("size of the picture"));
     m_size->setWordWrap(true);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Save | QDialogButtonBox::Close, this);
     m_save = buttons->button(QDialogButtonBox::Save);

@@ -4,11 +4,11 @@
 #pragma once
 
 #include "app/studio/exports/picture.h"
+#include "app/studio/workbench/said_label.h"
 
 #include <QComboBox>
 #include <QDialog>
 #include <QDoubleSpinBox>
-#include <QLabel>
 #include <QPushButton>
 
 namespace fuselage::studio {
@@ -33,7 +33,7 @@ private:
     PictureChoice m_views[2];
     QComboBox *m_side, *m_what, *m_format;
     QDoubleSpinBox* m_scale;
-    QLabel* m_size;
+    SaidLabel* m_size;
     QPushButton *m_save, *m_copy;
 };
 

@@ -13,9 +13,9 @@ constexpr int pauseMilliseconds = 60; ///< after the last move
 
 } // namespace
 
-Breadcrumbs::Breadcrumbs(Canvas& canvas, QWidget* parent) : QLabel(parent), m_canvas(canvas) {
+Breadcrumbs::Breadcrumbs(Canvas& canvas, QWidget* parent)
+    : SaidLabel(tr("blocks around what is shown"), parent), m_canvas(canvas) {
     setObjectName("breadcrumbs");
-    setAccessibleName(tr("blocks around what is shown"));
     setTextFormat(Qt::RichText);
     setContentsMargins(6, 2, 6, 2);
     setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed); // a deep path widens nothing

@@ -4,13 +4,13 @@
 #pragma once
 
 #include "app/studio/graph_view/canvas.h"
+#include "app/studio/workbench/said_label.h"
 
-#include <QLabel>
 #include <QTimer>
 
 namespace fuselage::studio {
 
-class Breadcrumbs : public QLabel {
+class Breadcrumbs : public SaidLabel {
     Q_OBJECT
 
 public:

@@ -89,12 +89,12 @@ MadeDrawing makeDrawing(const app::Report& report, const SnapshotPtr& snapshot,
 CanvasPair::CanvasPair(Workbench& workbench, QWidget* parent)
     : QWidget(parent), m_workbench(workbench), m_splitter(new QSplitter(Qt::Horizontal, this)),
       m_before(new Canvas(scene::Before, this)), m_after(new Canvas(scene::After, this)),
-      m_titleBefore(new QLabel(this)), m_titleAfter(new QLabel(this)), m_key(new QLabel(this)) {
+      m_titleBefore(new QLabel(this)), m_titleAfter(new QLabel(this)),
+      m_key(new SaidLabel(tr("key of the overlay's colours"), this)) {
     m_splitter->addWidget(makePane(m_before, m_mapBefore, m_titleBefore));
     m_splitter->addWidget(makePane(m_after, m_mapAfter, m_titleAfter));
     m_splitter->setChildrenCollapsible(false);
     m_key->setObjectName("overlayKey");
-    m_key->setAccessibleName(tr("key of the overlay's colours"));
     m_key->setWordWrap(true);
     m_key->setTextFormat(Qt::RichText);
     m_key->setContentsMargins(6, 0, 6, 2);

@@ -109,7 +109,8 @@ private:
     Canvas *m_before, *m_after;
     Minimap *m_mapBefore = nullptr, *m_mapAfter = nullptr;
     bool m_map = true;
-    QLabel *m_titleBefore, *m_titleAfter, *m_key;
+    QLabel *m_titleBefore, *m_titleAfter;
+    SaidLabel* m_key;
     QString m_overlay = QStringLiteral("none");
     /// Containers against the default, and fused nodes that are open: "n:" and the first node that
     /// each took.

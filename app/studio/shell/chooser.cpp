@@ -61,7 +61,8 @@ bool fuzzyMatch(const QString& text, const QString& pattern) {
 Chooser::Chooser(const QString& title, const QString& placeholder, Find find, Chosen chosen,
                  QWidget* parent)
     : QDialog(parent), m_find(std::move(find)), m_chosen(std::move(chosen)),
-      m_line(new QLineEdit(this)), m_list(new QListWidget(this)), m_count(new QLabel(this)) {
+      m_line(new QLineEdit(this)), m_list(new QListWidget(this)),
+      m_count(new SaidLabel(tr("how many were found"), this)) {
     setWindowTitle(title);
     setWindowFlags(Qt::Dialog | Qt::FramelessWindowHint);
     setAttribute(Qt::WA_DeleteOnClose);
@@ -72,7 +73,6 @@ Chooser::Chooser(const QString& title, const QString& placeholder, Find find, Ch
     m_list->setUniformItemSizes(true);
     m_list->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_list->setItemDelegate(new TwoColumns(m_list));
-    m_count->setAccessibleName(tr("how many were found"));
     auto* frame = new QFrame(this); // what the window manager does not draw
     frame->setFrameShape(QFrame::StyledPanel);
     auto* around = new QVBoxLayout(this);

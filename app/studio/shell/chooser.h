@@ -2,8 +2,9 @@
 // One line to type and a list below it: the command palette, and finding nodes. Knows neither.
 #pragma once
 
+#include "app/studio/workbench/said_label.h"
+
 #include <QDialog>
-#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <functional>
@@ -55,7 +56,7 @@ private:
     Chosen m_chosen;
     QLineEdit* m_line;
     QListWidget* m_list;
-    QLabel* m_count;
+    SaidLabel* m_count;
 };
 
 /// All characters of `pattern` stand in `text` in their order, whatever the case.

@@ -45,7 +45,7 @@ QList<int64_t> usualSizes(const OpenDimension& dimension) {
 
 DimensionsDialog::DimensionsDialog(const QList<OpenDimension>& dimensions, const QString& model,
                                    QWidget* parent)
-    : QDialog(parent), m_dimensions(dimensions), m_wrong(new QLabel(this)),
+    : QDialog(parent), m_dimensions(dimensions), m_wrong(new SaidLabel(tr("what is wrong"), this)),
       m_buttons(new QDialogButtonBox(
           QDialogButtonBox::Ok | QDialogButtonBox::Cancel | QDialogButtonBox::Reset, this)) {
     setWindowTitle(tr("Dimensions of %1").arg(model));
@@ -87,7 +87,6 @@ DimensionsDialog::DimensionsDialog(const QList<OpenDimension>& dimensions, const
     scroll->setFocusPolicy(Qt::NoFocus);
     scroll->setMinimumHeight(std::min(rows->sizeHint().height() + 4, mostHeight));
     scroll->setMinimumWidth(420);
-    m_wrong->setAccessibleName(tr("what is wrong"));
     m_wrong->setTextFormat(Qt::PlainText);
     auto* layout = new QVBoxLayout(this);
     layout->addWidget(intro);

@@ -4,11 +4,11 @@
 #pragma once
 
 #include "app/studio/session/session.h"
+#include "app/studio/workbench/said_label.h"
 
 #include <QComboBox>
 #include <QDialog>
 #include <QDialogButtonBox>
-#include <QLabel>
 
 namespace fuselage::studio {
 
@@ -26,7 +26,7 @@ private:
 
     QList<OpenDimension> m_dimensions;
     QList<QComboBox*> m_sizes;
-    QLabel* m_wrong;
+    SaidLabel* m_wrong;
     QDialogButtonBox* m_buttons;
 };
 

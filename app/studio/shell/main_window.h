@@ -9,11 +9,11 @@
 #include "app/studio/shell/notice_bar.h"
 #include "app/studio/shell/start_page.h"
 #include "app/studio/shell/thumbnails.h"
+#include "app/studio/workbench/said_label.h"
 #include "app/studio/workbench/workbench.h"
 
 #include <QElapsedTimer>
 #include <QHash>
-#include <QLabel>
 #include <QMainWindow>
 #include <QProgressBar>
 #include <QSettings>
@@ -113,7 +113,7 @@ private:
     ModelTabs* m_models = nullptr;
     CanvasPair* m_canvases = nullptr;
     Exporter* m_exporter = nullptr;
-    QLabel* m_numbers = nullptr;
+    SaidLabel* m_numbers = nullptr;
     QProgressBar* m_progress = nullptr;
     QToolButton* m_cancel = nullptr;
     JobLane m_runLane;

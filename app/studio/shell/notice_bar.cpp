@@ -61,13 +61,12 @@ int urgency(const Problem& problem) {
 NoticeBar::NoticeBar(Workbench& workbench, std::function<bool(const Problem&)> elsewhere,
                      QWidget* parent)
     : QFrame(parent), m_workbench(workbench), m_elsewhere(std::move(elsewhere)),
-      m_icon(new QLabel(this)), m_text(new QLabel(this)), m_button(new QPushButton(this)),
-      m_more(new QToolButton(this)), m_close(new QToolButton(this)) {
+      m_icon(new QLabel(this)), m_text(new SaidLabel(tr("what should be known"), this)),
+      m_button(new QPushButton(this)), m_more(new QToolButton(this)), m_close(new QToolButton(this)) {
     setObjectName("noticeBar");
     setAutoFillBackground(true);
     setFrameStyle(QFrame::StyledPanel);
     m_text->setObjectName("noticeText");
-    m_text->setAccessibleName(tr("what should be known"));
     m_text->setWordWrap(true);
     m_text->setTextFormat(Qt::RichText);
     m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);

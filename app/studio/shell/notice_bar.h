@@ -3,11 +3,11 @@
 // what lost. Message, fix and a button that does it; the rows behind it are in Problems.
 #pragma once
 
+#include "app/studio/workbench/said_label.h"
 #include "app/studio/workbench/workbench.h"
 
 #include <QFrame>
 #include <QHash>
-#include <QLabel>
 #include <QPushButton>
 #include <QSet>
 #include <QToolButton>
@@ -46,7 +46,8 @@ private:
     QSet<QString> m_dismissed;
     QHash<QString, int> m_came; ///< of what there is, by key: as the how manieth it came up
     int m_last = 0;
-    QLabel *m_icon, *m_text;
+    QLabel* m_icon;
+    SaidLabel* m_text;
     QPushButton* m_button;
     QToolButton *m_more, *m_close;
     QString m_command; ///< of the button; empty: the place of the problem

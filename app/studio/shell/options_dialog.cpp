@@ -116,8 +116,7 @@ OptionsDialog::OptionsDialog(const SessionOptions& options, const MeasureSetting
                     tr("slow for large models"), this);
     m_counters = tick(measuring, tr("Count bytes with hardware counters"),
                       tr("on a CUDA device, in runs after the timed ones"), this);
-    m_wrong = new QLabel(this);
-    m_wrong->setAccessibleName(tr("what is wrong"));
+    m_wrong = new SaidLabel(tr("what is wrong"), this);
     m_wrong->setTextFormat(Qt::PlainText);
     column->addWidget(m_wrong);
     m_buttons = new QDialogButtonBox(

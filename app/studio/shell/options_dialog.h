@@ -3,13 +3,13 @@
 #pragma once
 
 #include "app/studio/session/measurements.h"
+#include "app/studio/workbench/said_label.h"
 
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialog>
 #include <QDialogButtonBox>
 #include <QDoubleSpinBox>
-#include <QLabel>
 #include <QLineEdit>
 #include <QSpinBox>
 
@@ -38,7 +38,7 @@ private:
     QDoubleSpinBox* m_seconds;
     QLineEdit *m_dims, *m_precisionOf;
     QCheckBox *m_verify, *m_counters, *m_strict, *m_builtin, *m_cost;
-    QLabel* m_wrong;
+    SaidLabel* m_wrong;
     QDialogButtonBox* m_buttons;
 
     void check();

@@ -58,8 +58,8 @@ Hardware inspectHardware() {
 } // namespace
 
 StartPage::StartPage(QWidget* parent)
-    : QWidget(parent), m_recent(new QTreeWidget(this)), m_hardware(new QLabel(this)),
-      m_samples(new QHBoxLayout) {
+    : QWidget(parent), m_recent(new QTreeWidget(this)),
+      m_hardware(new SaidLabel(tr("what this machine has"), this)), m_samples(new QHBoxLayout) {
     for (const Sample& sample : samples) {
         auto* button = new QPushButton(tr(sample.title), this);
         m_samples->addWidget(button, m_samples->count() == 0 ? 1 : 0);
@@ -89,7 +89,6 @@ StartPage::StartPage(QWidget* parent)
     m_recent->setIconSize({Thumbnails::width, Thumbnails::height});
     m_recent->setTextElideMode(Qt::ElideMiddle);
     m_recent->setMinimumHeight(120);
-    m_hardware->setAccessibleName(tr("what this machine has"));
     m_hardware->setWordWrap(true);
     m_hardware->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
     m_hardware->setText(tr("looking for devices ..."));

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "app/studio/session/job_lane.h"
+#include "app/studio/workbench/said_label.h"
 
 #include <QHBoxLayout>
-#include <QLabel>
 #include <QPushButton>
 #include <QTreeWidget>
 #include <QWidget>
@@ -42,7 +42,7 @@ private:
     void makeSample(QPushButton& button, const QString& model);
 
     QTreeWidget* m_recent;
-    QLabel* m_hardware;
+    SaidLabel* m_hardware;
     QHBoxLayout* m_samples;
     QPushButton* m_sample = nullptr; ///< the first of them
     JobLane m_lane, m_inspection;

@@ -15,7 +15,7 @@ EditorPanel::EditorPanel(Workbench& workbench, QWidget* parent)
     : QWidget(parent), m_workbench(workbench), m_texts(workbench.session, recoveryFileOfUser()),
       m_tabs(new QTabWidget(this)), m_notice(new QWidget(this)),
       m_strip(new MatchStrip(workbench, m_texts, this)), m_input(new InputBar(this)),
-      m_message(new QLabel(this)) {
+      m_message(new SaidLabel(tr("mistake at the cursor"), this)) {
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->setSpacing(0);
@@ -27,7 +27,6 @@ EditorPanel::EditorPanel(Workbench& workbench, QWidget* parent)
     m_message->setContentsMargins(6, 2, 6, 2);
     m_message->setObjectName("editorMessage");
     m_message->setTextFormat(Qt::PlainText);
-    m_message->setAccessibleName(tr("mistake at the cursor"));
     m_message->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_tabs->setTabsClosable(true);
     m_tabs->setMovable(true);

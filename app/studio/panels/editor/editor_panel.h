@@ -6,6 +6,7 @@
 #include "app/studio/panels/editor/code_view.h"
 #include "app/studio/panels/editor/input_bar.h"
 #include "app/studio/panels/editor/match_strip.h"
+#include "app/studio/workbench/said_label.h"
 
 #include <QHBoxLayout>
 #include <QTabWidget>
@@ -86,7 +87,7 @@ private:
     QWidget* m_notice;
     MatchStrip* m_strip;
     InputBar* m_input;
-    QLabel* m_message;
+    SaidLabel* m_message;
     QString m_found;         ///< words of the last search
     bool m_answered = false; ///< the message answers a question
 };

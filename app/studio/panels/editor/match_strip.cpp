@@ -24,8 +24,9 @@ QStringList listOf(const std::vector<std::string>& names) {
 } // namespace
 
 MatchStrip::MatchStrip(Workbench& workbench, RuleTexts& texts, QWidget* parent)
-    : QWidget(parent), m_workbench(workbench), m_texts(texts), m_text(new QLabel(this)),
-      m_previous(new QToolButton(this)), m_next(new QToolButton(this)) {
+    : QWidget(parent), m_workbench(workbench), m_texts(texts),
+      m_text(new SaidLabel(tr("what the rules change"), this)), m_previous(new QToolButton(this)),
+      m_next(new QToolButton(this)) {
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(6, 2, 6, 2);
     layout->addWidget(m_text, 1);
@@ -33,7 +34,6 @@ MatchStrip::MatchStrip(Workbench& workbench, RuleTexts& texts, QWidget* parent)
     layout->addWidget(m_next);
     m_text->setObjectName("matchStrip");
     m_text->setTextFormat(Qt::PlainText);
-    m_text->setAccessibleName(tr("what the rules change"));
     m_previous->setDefaultAction(workbench.commands.add(
         {"rules.previousChange", "Rules", tr("Previous change"), {QKeySequence("Ctrl+Alt+Up")}},
         [this] { step(-1); }));

@@ -5,9 +5,9 @@
 
 #include "app/studio/session/match_keys.h"
 #include "app/studio/session/rule_texts.h"
+#include "app/studio/workbench/said_label.h"
 #include "app/studio/workbench/workbench.h"
 
-#include <QLabel>
 #include <QToolButton>
 #include <QWidget>
 
@@ -35,7 +35,7 @@ private:
 
     Workbench& m_workbench;
     RuleTexts& m_texts;
-    QLabel* m_text;
+    SaidLabel* m_text;
     QToolButton *m_previous, *m_next;
     SnapshotPtr m_baseline; ///< with the texts as they are saved
     MatchChanges m_changes;

@@ -38,7 +38,8 @@ HelpPanel::HelpPanel(Workbench& workbench, QWidget* parent)
     : QWidget(parent), m_workbench(workbench), m_search(new QLineEdit(this)),
       m_list(new QListWidget(this)), m_text(new QTextBrowser(this)),
       m_open(new QPushButton(tr("Open this example"), this)),
-      m_back(new QPushButton(tr("Usual options again"), this)), m_words(new QLabel(this)) {
+      m_back(new QPushButton(tr("Usual options again"), this)),
+      m_words(new SaidLabel(tr("options of the example"), this)) {
     m_search->setPlaceholderText(tr("search help: words of a section"));
     m_search->setClearButtonEnabled(true);
     m_search->setAccessibleName(tr("search help"));
@@ -48,7 +49,6 @@ HelpPanel::HelpPanel(Workbench& workbench, QWidget* parent)
     m_text->setOpenLinks(false);
     m_text->setTabChangesFocus(true);
     m_words->setWordWrap(true);
-    m_words->setAccessibleName(tr("options of the example"));
     m_words->hide();
     m_back->hide();
     m_open->hide(); // until a page is an example

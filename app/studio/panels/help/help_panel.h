@@ -4,9 +4,9 @@
 
 #include "app/studio/panels/help/help_pages.h"
 #include "app/studio/session/job_lane.h"
+#include "app/studio/workbench/said_label.h"
 #include "app/studio/workbench/workbench.h"
 
-#include <QLabel>
 #include <QLineEdit>
 #include <QListWidget>
 #include <QPushButton>
@@ -48,7 +48,7 @@ private:
     QListWidget* m_list;
     QTextBrowser* m_text;
     QPushButton *m_open, *m_back;
-    QLabel* m_words; ///< what the example changed in the options
+    SaidLabel* m_words; ///< what the example changed in the options
     JobLane m_lane;
     int m_page = -1;
 };

@@ -30,10 +30,9 @@ QString bytes(int64_t value) {
 
 StepTransport::StepTransport(Workbench& workbench, QWidget* parent)
     : QWidget(parent), m_workbench(workbench), m_slider(new QSlider(Qt::Horizontal, this)),
-      m_text(new QLabel(this)) {
+      m_text(new SaidLabel(tr("what the step did"), this)) {
     m_slider->setAccessibleName(tr("step of the rewriting"));
     m_slider->setPageStep(1);
-    m_text->setAccessibleName(tr("what the step did"));
     m_text->setTextFormat(Qt::PlainText);
     auto* layout = new QHBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 0);

@@ -3,9 +3,9 @@
 // of the graph after on places that stay; what each step saved is written beside it.
 #pragma once
 
+#include "app/studio/workbench/said_label.h"
 #include "app/studio/workbench/workbench.h"
 
-#include <QLabel>
 #include <QSlider>
 #include <QTimer>
 #include <QWidget>
@@ -39,7 +39,7 @@ private:
 
     Workbench& m_workbench;
     QSlider* m_slider;
-    QLabel* m_text;
+    SaidLabel* m_text;
     QTimer m_timer;
     std::vector<int> m_applied; ///< positions in Report::steps
     bool m_moving = false;

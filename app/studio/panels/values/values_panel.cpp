@@ -132,12 +132,12 @@ void Histogram::paintEvent(QPaintEvent*) {
 ValuesPanel::ValuesPanel(Workbench& workbench, QWidget* parent)
     : QWidget(parent), m_workbench(workbench), m_choice(new QComboBox(this)),
       m_compute(new QPushButton(tr("Compute results"), this)),
-      m_save(new QPushButton(tr("Save as .npy ..."), this)), m_facts(new QLabel(this)),
+      m_save(new QPushButton(tr("Save as .npy ..."), this)),
+      m_facts(new SaidLabel(tr("statistics of the values"), this)),
       m_histogram(new Histogram(this)), m_text(new QPlainTextEdit(this)) {
     m_choice->setAccessibleName(tr("value of the selected node"));
     m_choice->view()->setAccessibleName(tr("values of the selected node"));
     m_choice->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    m_facts->setAccessibleName(tr("statistics of the values"));
     m_facts->setTextFormat(Qt::PlainText);
     m_facts->setWordWrap(true);
     m_facts->setTextInteractionFlags(Qt::TextSelectableByMouse);

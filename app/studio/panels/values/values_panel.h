@@ -4,10 +4,10 @@
 #pragma once
 
 #include "app/pipeline/tensor_facts.h"
+#include "app/studio/workbench/said_label.h"
 #include "app/studio/workbench/workbench.h"
 
 #include <QComboBox>
-#include <QLabel>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QWidget>
@@ -69,7 +69,7 @@ private:
     SnapshotPtr m_of;
     QComboBox* m_choice;
     QPushButton *m_compute, *m_save;
-    QLabel* m_facts;
+    SaidLabel* m_facts;
     Histogram* m_histogram;
     QPlainTextEdit* m_text;
     bool m_outdated = true; ///< the selection changed while nobody looked

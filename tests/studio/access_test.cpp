@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person who works by ear is owed: labels are read with their text, and not as what they are
+// alone.
+#include "app/studio/graph_view/colours.h"
+#include "app/studio/panels/editor/editor_panel.h"
+#include "app/studio/panels/table_panel.h"
+#include "app/studio/shell/appearance.h"
+#include "app/studio/shell/main_window.h"
+#include "core/graph/text.h"
+#include "tests/studio/sample.h"
+
+#include <QAccessible>
+#include <QClipboard>
+#include <QDockWidget>
+#include <QLabel>
+#include <QRegularExpression>
+#include <QStandardPaths>
+#include <QTextBrowser>
+#include <QTextDocumentFragment>
+
+using namespace fuselage;
+using namespace fuselage::studio;
+using namespace fuselage::studio::testing;
+
+class AccessTest : public QObject {
+    Q_OBJECT
+
+private Q_SLOTS:
+
+    void initTestCase() {
+        QStandardPaths::setTestModeEnabled(true);
+        QFile::remove(recoveryFileOfUser());
+        m_model = writeZooModel(m_folder, "resnet18");
+        auto graph = model_io::loadText("g (float[2,64] x) => (float[2,64] y)"
+                                        " { a = Relu(x)  b = Neg(x)  c = Add(a, b)"
+                                        "   y = Sigmoid(c) }");
+        m_small = m_folder.filePath("small.onnx");
+        QVERIFY(graph && model_io::save(*graph, m_small.toStdString()));
+    }
+
+    void init() {
+        QFile::remove(recoveryFileOfUser());
+        m_settings = std::make_unique<QSettings>(
+            m_folder.filePath(QString("%1.ini").arg(QTest::currentTestFunction())),
+            QSettings::IniFormat);
+        m_window = std::make_unique<MainWindow>(*m_settings);
+        m_window->canvases().setDot({}, false);
+        m_window->resize(1400, 900);
+        m_window->show();
+        QVERIFY(QTest::qWaitForWindowExposed(m_window.get()));
+        m_window->activateWindow();
+        QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
+    }
+
+    void cleanup() {
+        m_window.reset();
+        applyAppearance("system");
+    }
+
+    void labelsAreReadWithTheirText() {
+        open(m_model);
+        window().commands().find("panel.editor")->trigger();
+        panel().newRule("fuse 1;\nrule R { match { y = Rellu(x); } }\n");
+        QVERIFY(settled(window().session()));
+        QTRY_VERIFY(!panel().message().isEmpty());
+        window().canvases().setOverlay("time");
+        Problem problem;
+        problem.message = "the <disk> is full";
+        problem.code = "save.write";
+        window().session().addProblem(problem);
+        int seen = 0;
+        for (int turn = 0; turn < 2; ++turn) { // it goes with the text
+            for (QLabel* label : window().findChildren<QLabel*>()) {
+                const QString words = plain(*label);
+                if (label->accessibleName().isEmpty() || words.isEmpty())
+                    continue;
+                auto* access = QAccessible::queryAccessibleInterface(label);
+                const QString said =
+                    access->text(QAccessible::Name) + access->text(QAccessible::Description);
+                QVERIFY2(said.simplified().contains(words), qPrintable(words + "\n" + said));
+                ++seen;
+            }
+            panel().current()->setPlainText("fuse 1;\n");
+            problem.message = "another";
+            window().session().addProblem(problem);
+            QVERIFY(settled(window().session()));
+        }
+        QVERIFY2(seen >= 10, qPrintable(QString::number(seen)));
+    }
+
+private:
+    MainWindow& window() { return *m_window; }
+
+    EditorPanel& panel() { return *m_window->findChild<EditorPanel*>(); }
+
+    void open(const QString& model) {
+        window().openFiles({model});
+        QVERIFY(settled(window().session()));
+        QTRY_VERIFY(!window().canvases().drawing());
+        QTRY_VERIFY(window().canvases().canvas(scene::After).drawing());
+    }
+
+    QString inspector() {
+        return window()
+            .findChild<QDockWidget*>("inspector")
+            ->findChild<QTextBrowser*>()
+            ->toPlainText();
+    }
+
+    static uint32_t boxNamed(const Drawing& drawing, const std::string& name) {
+        const auto& boxes = drawing.scene().boxes;
+        for (uint32_t b = 0; b < boxes.size(); ++b)
+            if (boxes[b].name == name && (boxes[b].kind == scene::Box::Kind::Input ||
+                                          boxes[b].kind == scene::Box::Kind::Output))
+                return b;
+        return scene::none;
+    }
+
+    static QString plain(const QLabel& label) {
+        const bool rich = label.textFormat() == Qt::RichText ||
+                          (label.textFormat() == Qt::AutoText && Qt::mightBeRichText(label.text()));
+        return (rich ? QTextDocumentFragment::fromHtml(label.text()).toPlainText() : label.text())
+            .simplified();
+    }
+
+    QTemporaryDir m_folder;
+    QString m_model, m_small;
+    std::unique_ptr<QSettings> m_settings;
+    std::unique_ptr<MainWindow> m_window;
+};
+
+QTEST_MAIN(AccessTest)
+#include "access_test.moc"
