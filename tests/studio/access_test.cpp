@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person who works by ear is owed: labels are read with their text, and not as what they are
-// alone.
+// What a person who works by keyboard or by ear is owed: labels are read with their text, Tab goes
+// only where one can see, commands lead to what they name.
 #include "app/studio/graph_view/colours.h"
 #include "app/studio/panels/editor/editor_panel.h"
 #include "app/studio/panels/table_panel.h"
@@ -86,6 +86,38 @@ private Q_SLOTS:
             QVERIFY(settled(window().session()));
         }
         QVERIFY2(seen >= 10, qPrintable(QString::number(seen)));
+    }
+
+    void tabGoesOnlyWhereOneCanSee() {
+        for (const bool back : {false, true}) {
+            QSet<QWidget*> reached;
+            for (int press = 0; press < 60; ++press) {
+                QTest::keyClick(m_window->windowHandle(), back ? Qt::Key_Backtab : Qt::Key_Tab);
+                QWidget* at = QApplication::focusWidget();
+                QVERIFY(at);
+                QVERIFY2(at->isVisible() && !at->visibleRegion().isEmpty(),
+                         qPrintable(QString("%1 `%2` in %3")
+                                        .arg(at->metaObject()->className(), at->accessibleName(),
+                                             at->parentWidget()->objectName())));
+                reached.insert(at);
+            }
+            QVERIFY(reached.size() > 4);
+        }
+    }
+
+    void showingAPanelLeadsToWhatItIsFor() {
+        open(m_model);
+        for (const char* id : {"why_not", "matches", "kernels", "problems", "outline"}) {
+            window().commands().find(QString("panel.") + id)->trigger();
+            auto* dock = window().findChild<QDockWidget*>(id);
+            QTRY_VERIFY2(
+                QApplication::focusWidget() && dock->isAncestorOf(QApplication::focusWidget()), id);
+            QVERIFY2(qobject_cast<QTableView*>(QApplication::focusWidget()), id);
+        }
+        panel().newRule("fuse 1;\n");
+        window().commands().find("panel.outline")->trigger();
+        window().commands().find("panel.editor")->trigger();
+        QTRY_COMPARE(QApplication::focusWidget(), static_cast<QWidget*>(panel().current()));
     }
 
 private:

@@ -206,13 +206,13 @@ TablePanel::TablePanel(RowTableBase* model, const QString& name, Workbench& work
             fit->trigger();
     });
     m_table->setContextMenuPolicy(Qt::ActionsContextMenu);
-    m_table->addAction(goAction);
-    m_table->addAction(copyAction);
+    m_table->addActions({goAction, copyAction});
     addColumnMenu();
     auto* copying = new QShortcut(QKeySequence::Copy, m_table);
     copying->setContext(Qt::WidgetShortcut);
     connect(copying, &QShortcut::activated, this, &TablePanel::copy);
 
+    setFocusProxy(m_table);
     auto* layout = new QVBoxLayout(this);
     layout->setContentsMargins(4, 4, 4, 4);
     layout->addWidget(m_filter);

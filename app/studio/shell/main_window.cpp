@@ -34,16 +34,6 @@ constexpr int layoutVersion = 1;  ///< of saved dock layouts
 constexpr int savePause = 1500;   ///< milliseconds after the last change
 constexpr int openingPause = 150; ///< milliseconds: sooner opened models need no skeleton
 
-/// The first widget inside that takes the focus, else the widget itself.
-void focusInside(QWidget* widget) {
-    if (widget->focusPolicy() & Qt::TabFocus)
-        return widget->setFocus();
-    for (QWidget* each : widget->findChildren<QWidget*>())
-        if ((each->focusPolicy() & Qt::TabFocus) && each->isVisible())
-            return each->setFocus();
-    widget->setFocus();
-}
-
 } // namespace
 
 MainWindow::MainWindow(QSettings& settings, QWidget* parent)
@@ -153,21 +143,6 @@ MainWindow::~MainWindow() {
     for (QDockWidget* dock : findChildren<QDockWidget*>())
         dock->disconnect(this);
     m_canvases->canvas(scene::Before).disconnect(this);
-}
-
-/// From the centre through the panels that are in view, and around.
-void MainWindow::cyclePanels(int direction) {
-    bool opened = m_centre->currentWidget() == m_canvases;
-    QList<QWidget*> stops{opened ? static_cast<QWidget*>(&m_canvases->canvas(scene::Before))
-                                 : m_start};
-    for (QDockWidget* dock : findChildren<QDockWidget*>())
-        if (dock->isVisible() && !dock->visibleRegion().isEmpty())
-            stops << dock->widget();
-    qsizetype at = direction > 0 ? -1 : 0;
-    for (qsizetype i = 0; i < stops.size(); ++i)
-        if (focusWidget() && (stops[i] == focusWidget() || stops[i]->isAncestorOf(focusWidget())))
-            at = i;
-    focusInside(stops[(at + direction + stops.size()) % stops.size()]);
 }
 
 void MainWindow::addCentre() {

@@ -71,6 +71,7 @@ protected:
     void closeEvent(QCloseEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
+    bool focusNextPrevChild(bool next) override; ///< never to what cannot be seen
 
 private:
     void addCommands();
@@ -78,6 +79,7 @@ private:
     void addFindCommands();
     void addCommandStates();
     void cyclePanels(int direction);
+    static void focusInside(QWidget* panel);
     void addCentre();
     void addMenus();
     void addTools();

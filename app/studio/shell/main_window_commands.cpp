@@ -208,7 +208,7 @@ void MainWindow::addPanels() {
                  [dock] {
                      dock->show();
                      dock->raise();
-                     dock->widget()->setFocus();
+                     focusInside(dock->widget());
                  })
             ->setIconText(tr(row.title));
     }

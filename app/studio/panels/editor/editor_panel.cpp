@@ -39,6 +39,7 @@ EditorPanel::EditorPanel(Workbench& workbench, QWidget* parent)
     m_tabs->setCornerWidget(builtin);
     connect(m_tabs, &QTabWidget::tabCloseRequested, this, &EditorPanel::closeTab);
     connect(m_tabs, &QTabWidget::currentChanged, this, [this] {
+        setFocusProxy(current());
         showNotice();
         showMistake();
     });
