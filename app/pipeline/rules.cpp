@@ -36,11 +36,13 @@ std::string importPathOf(const fs::path& file, const fs::path& base) {
     return file.lexically_relative(base).replace_extension().generic_string();
 }
 
-/// A folder's rule files in sorted order, or the path itself.
-Result<std::vector<dsl::RuleInput>> expand(const std::string& path) {
+using Texts = std::map<std::string, std::string>;
+
+/// A folder's rule files in sorted order, or the path itself; those with a text need not exist.
+Result<std::vector<dsl::RuleInput>> expand(const std::string& path, const Texts& unsaved) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
-        if (!fs::exists(path, error))
+        if (!fs::exists(path, error) && !unsaved.contains(path))
             return failure("rules.read", "no such file or folder", path,
                            "give a .fuse file or a folder of them");
         return std::vector<dsl::RuleInput>{{path, std::nullopt, fs::path(path).stem().string()}};
@@ -49,11 +51,18 @@ Result<std::vector<dsl::RuleInput>> expand(const std::string& path) {
     if (!base.has_filename()) // of "folder/"
         base = base.parent_path();
     std::vector<dsl::RuleInput> files;
+    const auto add = [&](const fs::path& file) {
+        files.push_back({file.string(), std::nullopt,
+                         importPathOf(fs::absolute(file).lexically_normal(), base.parent_path())});
+    };
     for (const auto& entry : fs::recursive_directory_iterator(path, error))
         if (entry.is_regular_file() && entry.path().extension() == ".fuse")
-            files.push_back(
-                {entry.path().string(), std::nullopt,
-                 importPathOf(fs::absolute(entry.path()).lexically_normal(), base.parent_path())});
+            add(entry.path());
+    const std::string inside = (fs::path(path) / "").string();
+    std::error_code absent;
+    for (const auto& [file, text] : unsaved)
+        if (file.starts_with(inside) && !fs::exists(file, absent))
+            add(file);
     if (error)
         return failure("rules.read", error.message(), path, "check its permissions");
     if (files.empty())
@@ -80,8 +89,8 @@ void addFile(std::vector<dsl::RuleInput>& inputs, dsl::RuleInput file) {
 
 } // namespace
 
-Result<std::vector<std::string>> ruleFiles(const std::string& path) {
-    auto inputs = expand(path);
+Result<std::vector<std::string>> ruleFiles(const std::string& path, const Texts& unsaved) {
+    auto inputs = expand(path, unsaved);
     if (!inputs)
         return failure(inputs.error());
     std::vector<std::string> out;
@@ -103,7 +112,7 @@ Result<RuleLibrary> loadRuleLibrary(const RuleOptions& options) {
     if (options.builtin)
         inputs.push_back({libraryPath, std::string(*embeddedPattern(libraryPath)), libraryPath});
     for (const std::string& path : options.paths) {
-        auto files = expand(path);
+        auto files = expand(path, options.unsaved);
         if (!files)
             return failure(files.error());
         for (dsl::RuleInput& file : *files) {

@@ -19,7 +19,8 @@ struct RuleOptions {
     std::vector<dsl::RuleInput> texts = {};   ///< in memory, after the paths
     std::vector<std::string> importPath = {}; ///< folders where imports are looked up last
     /// Texts to take instead of what is on disk, by the file's name as `paths` give it: an editor's
-    /// unsaved work. Built-in files by "std/activation", `texts` by their name.
+    /// unsaved work, also of a file that is gone. Built-in files by "std/activation", `texts` by
+    /// their name.
     std::map<std::string, std::string> unsaved = {};
     std::set<std::string> without = {}; ///< names of rules that are left out
 };
@@ -34,8 +35,10 @@ struct RuleLibrary {
     std::vector<Rule> leftOut = {}; ///< those that RuleOptions::without names
 };
 
-/// A folder's .fuse files in sorted order, or the path itself. Error "rules.read".
-Result<std::vector<std::string>> ruleFiles(const std::string& path);
+/// A folder's .fuse files in sorted order, or the path itself; `unsaved` may hold some that are
+/// gone from the disk. Error "rules.read".
+Result<std::vector<std::string>> ruleFiles(const std::string& path,
+                                           const std::map<std::string, std::string>& unsaved = {});
 
 /// The text of a built-in file by its import path, "std/activation".
 Result<std::string> builtinImport(const std::string& path);

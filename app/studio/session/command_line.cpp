@@ -110,7 +110,7 @@ Result<app::RuleOptions> rulesOnDisk(const app::RuleOptions& rules, const QStrin
     out.unsaved.clear();
     size_t written = 0;
     for (size_t i = 0; i < rules.paths.size(); ++i) {
-        auto files = app::ruleFiles(rules.paths[i]);
+        auto files = app::ruleFiles(rules.paths[i], rules.unsaved);
         if (!files)
             return failure(files.error());
         bool changed = std::any_of(files->begin(), files->end(), [&](const std::string& file) {

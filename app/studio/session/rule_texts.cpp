@@ -2,11 +2,13 @@
 #include "app/studio/session/rule_texts.h"
 
 #include "app/pipeline/imports.h"
+#include "app/studio/session/counted.h"
 
 #include <QDir>
 #include <QFileInfo>
 #include <QSaveFile>
 #include <QStandardPaths>
+#include <utility>
 
 namespace fuselage::studio {
 
@@ -15,6 +17,13 @@ namespace {
 /// The most that can be lost. Less than the Session's pause after a key, so that a text is kept
 /// before it is matched and whatever that may do.
 constexpr int recoveryMilliseconds = 100;
+
+/// A file that is away for so long was deleted; many programs write one by deleting it first.
+constexpr int missingMilliseconds = 400;
+
+/// Of what cannot be kept, and of what was left behind: rows of Problems.
+const QString unkeptCode = QStringLiteral("unsaved.kept");
+const QString offeredCode = QStringLiteral("unsaved.offered");
 
 std::optional<QString> readText(const QString& path, QString& error) {
     QFile file(path);
@@ -35,21 +44,6 @@ bool writeText(const QString& path, const QString& text, QString& error) {
     return false;
 }
 
-constexpr int mostWindows = 20; ///< that keep unsaved texts at one time
-
-QMap<QString, QString> readRecovery(const QString& path) {
-    QMap<QString, QString> out;
-    QFile file(path);
-    if (!file.open(QFile::ReadOnly))
-        return out;
-    QDataStream in(&file);
-    in.setVersion(QDataStream::Qt_6_0);
-    in >> out;
-    if (in.status() != QDataStream::Ok)
-        out.clear();
-    return out;
-}
-
 } // namespace
 
 QString recoveryFileOfUser() {
@@ -57,47 +51,26 @@ QString recoveryFileOfUser() {
 }
 
 RuleTexts::RuleTexts(Session& session, QString recoveryFile, QObject* parent)
-    : QObject(parent), m_session(session) {
+    : QObject(parent), m_session(session), m_store(std::move(recoveryFile)) {
     m_recoveryPause.setSingleShot(true);
     m_recoveryPause.setInterval(recoveryMilliseconds);
+    m_missingPause.setSingleShot(true);
+    m_missingPause.setInterval(missingMilliseconds);
     connect(&m_recoveryPause, &QTimer::timeout, this, &RuleTexts::keepRecovery);
+    connect(&m_missingPause, &QTimer::timeout, this, &RuleTexts::lookForMissing);
     connect(&m_watcher, &QFileSystemWatcher::fileChanged, this, &RuleTexts::lookAtDisk);
-    if (!recoveryFile.isEmpty())
-        claimRecovery(recoveryFile);
-}
-
-/// The first file that no living program holds; what others have left behind is taken over.
-void RuleTexts::claimRecovery(const QString& wanted) {
-    QDir().mkpath(QFileInfo(wanted).path());
-    for (int number = 1; number <= mostWindows; ++number) {
-        const QString path = number == 1 ? wanted : wanted + QStringLiteral(".%1").arg(number);
-        const bool mine = m_recoveryFile.isEmpty();
-        if (!mine && !QFileInfo::exists(path))
-            continue;
-        auto lock = std::make_unique<QLockFile>(path + QStringLiteral(".lock"));
-        lock->setStaleLockTime(0); // stale is the lock of a program that is gone, however old
-        if (!lock->tryLock())
-            continue;
-        const QMap<QString, QString> texts = readRecovery(path);
-        for (auto it = texts.cbegin(); it != texts.cend(); ++it) {
-            QString name = it.key();
-            while (m_recovered.contains(name))
-                name += '\'';
-            m_recovered[name] = it.value();
-        }
-        if (mine) {
-            m_recoveryFile = path;
-            m_recoveryLock = std::move(lock);
-        } else {
-            keepRecovery(); // before the other copy goes
-            QFile::remove(path);
-        }
-    }
+    connect(&m_watcher, &QFileSystemWatcher::directoryChanged, this, [this] {
+        for (size_t i = 0; i < m_texts.size(); ++i) // one that is taken may tell others
+            if (m_texts[i].offDisk && QFileInfo::exists(m_texts[i].file))
+                lookAtDisk(m_texts[i].file);
+    });
+    offerRecovered();
 }
 
 RuleTexts::~RuleTexts() {
+    QString error; // the Session may be gone: nobody is told
     if (m_recoveryPause.isActive())
-        keepRecovery();
+        writeRecovery(error);
 }
 
 const RuleText* RuleTexts::find(const QString& file) const {
@@ -225,20 +198,22 @@ QString RuleTexts::save(const QString& file, const QString& path, QString& error
     if (!text || text->builtin || (text->isNew && path.isEmpty()))
         return {};
     QString target = path.isEmpty() ? file : path;
+    if (target == file && !text->isNew)
+        lookAtDisk(file); // what another program has just written, too
+    if (target == file && m_theirs.contains(file)) {
+        error =
+            tr("`%1` was changed on disk: say first which one stays, yours or theirs").arg(file);
+        return {};
+    }
     m_watcher.removePath(target); // our own writing is no news
     if (!writeText(target, text->text, error)) {
         watch(target);
         return {};
     }
-    if (text->isNew) {
-        SessionOptions options = m_session.options();
-        std::erase_if(options.rules.texts, [&](const dsl::RuleInput& input) {
-            return input.name == file.toStdString();
-        });
-        m_session.setOptions(options);
-        text->isNew = false;
-    }
+    if (text->isNew || (text->offDisk && target != file))
+        forget(*text);
     m_session.setUnsaved(file, std::nullopt);
+    text->isNew = text->offDisk = false;
     text->saved = text->text;
     text->file = sessionName(target);
     QString name = text->file;
@@ -251,17 +226,23 @@ QString RuleTexts::save(const QString& file, const QString& path, QString& error
     return name;
 }
 
+/// Where the Session has one that is not on disk: among its texts, or as a path that leads nowhere.
+void RuleTexts::forget(const RuleText& text) {
+    SessionOptions options = m_session.options();
+    const std::string name = text.file.toStdString();
+    std::erase_if(options.rules.texts,
+                  [&](const dsl::RuleInput& input) { return input.name == name; });
+    if (goneFromDisk(text.file))
+        std::erase(options.rules.paths, name);
+    m_session.setOptions(options);
+}
+
 void RuleTexts::close(const QString& file) {
     RuleText* text = at(file);
     if (!text)
         return;
-    if (text->isNew) {
-        SessionOptions options = m_session.options();
-        std::erase_if(options.rules.texts, [&](const dsl::RuleInput& input) {
-            return input.name == file.toStdString();
-        });
-        m_session.setOptions(options);
-    }
+    if (text->isNew || text->offDisk)
+        forget(*text);
     m_session.setUnsaved(file, std::nullopt);
     m_theirs.remove(file);
     m_watcher.removePath(file);
@@ -272,20 +253,55 @@ void RuleTexts::close(const QString& file) {
 
 void RuleTexts::lookAtDisk(const QString& path) {
     RuleText* text = at(path);
+    if (!text || text->builtin || text->isNew)
+        return;
     QString error;
     auto found = readText(path, error);
-    if (!text || !found) // renamed away: it is written again, or stays as it is here
-        return;
-    watch(path);
-    if (*found == text->saved)
-        return;
-    if (!text->modified()) {
-        m_theirs[path] = *found;
-        takeTheirs(path);
+    if (!found) {
+        if (!QFileInfo::exists(path)) { // else it cannot be read: it stays as it is here
+            m_missing.insert(path);
+            m_missingPause.start();
+        }
         return;
     }
-    m_theirs[path] = *found;
+    watch(path);
+    if (*found != text->saved) {
+        m_theirs[path] = *found;
+        if (!text->modified())
+            return takeTheirs(path);
+        Q_EMIT stateChanged(path);
+        return;
+    }
+    if (!m_theirs.remove(path) && !text->offDisk)
+        return;
+    text->offDisk = false; // it is there again as it was
+    tell(*text);
     Q_EMIT stateChanged(path);
+}
+
+/// What is still away was deleted. Its text is all there is of it now.
+void RuleTexts::lookForMissing() {
+    for (const QString& path : std::exchange(m_missing, {})) {
+        RuleText* text = at(path);
+        if (!text || text->isNew)
+            continue;
+        if (QFileInfo::exists(path)) {
+            lookAtDisk(path);
+            continue;
+        }
+        m_theirs.remove(path);
+        text->offDisk = true;
+        if (const QString folder = QFileInfo(path).absolutePath(); QFileInfo::exists(folder))
+            m_watcher.addPath(folder); // it may come back
+        tell(*text);
+        Q_EMIT stateChanged(path);
+        keepRecoverySoon();
+    }
+}
+
+bool RuleTexts::goneFromDisk(const QString& file) const {
+    const RuleText* text = find(file);
+    return text && text->offDisk && !m_theirs.contains(file);
 }
 
 void RuleTexts::takeTheirs(const QString& file) {
@@ -293,6 +309,7 @@ void RuleTexts::takeTheirs(const QString& file) {
     if (!text || !m_theirs.contains(file))
         return;
     text->text = text->saved = m_theirs.take(file);
+    text->offDisk = false;
     m_session.setUnsaved(file, text->text); // read again even when nothing was unsaved
     m_session.setUnsaved(file, std::nullopt);
     Q_EMIT replaced(file);
@@ -305,6 +322,8 @@ void RuleTexts::keepMine(const QString& file) {
     if (!text || !m_theirs.contains(file))
         return;
     text->saved = m_theirs.take(file);
+    text->offDisk = false;
+    tell(*text);
     Q_EMIT stateChanged(file);
 }
 
@@ -318,7 +337,7 @@ QList<std::pair<QString, QString>> RuleTexts::ruleFiles() const {
     for (const std::string& given : m_session.options().rules.paths) {
         QString path = QDir::cleanPath(QFileInfo(QString::fromStdString(given)).absoluteFilePath());
         QDir above = QFileInfo(path).dir();
-        auto files = app::ruleFiles(given);
+        auto files = app::ruleFiles(given, m_session.options().rules.unsaved);
         if (!files)
             continue;
         for (const std::string& name : *files) {
@@ -350,8 +369,7 @@ std::optional<QString> RuleTexts::onDisk(const QString& file) const {
 }
 
 void RuleTexts::recover() {
-    QMap<QString, QString> texts;
-    texts.swap(m_recovered);
+    const QMap<QString, QString> texts = m_store.takeFound();
     QString error;
     for (auto it = texts.begin(); it != texts.end(); ++it) {
         QString file = QFileInfo::exists(it.key()) ? open(it.key(), error) : QString();
@@ -362,12 +380,27 @@ void RuleTexts::recover() {
             Q_EMIT replaced(file);
         }
     }
+    offerRecovered();
     keepRecovery();
 }
 
 void RuleTexts::discardRecovered() {
-    m_recovered.clear();
+    m_store.takeFound();
+    offerRecovered();
     keepRecovery();
+}
+
+void RuleTexts::offerRecovered() {
+    m_session.removeProblems(offeredCode);
+    if (recoverable() == 0)
+        return;
+    Problem problem;
+    problem.severity = Severity::Warning;
+    problem.code = offeredCode;
+    problem.message = counted(recoverable(), tr("rule text of an earlier run was not saved"),
+                              tr("rule texts of an earlier run were not saved"));
+    problem.fix = tr("Rules > Restore unsaved rules opens what was typed");
+    m_session.addProblem(problem);
 }
 
 /// Keys that follow do not put it off.
@@ -376,26 +409,37 @@ void RuleTexts::keepRecoverySoon() {
         m_recoveryPause.start();
 }
 
-void RuleTexts::keepRecovery() {
-    m_recoveryPause.stop();
-    if (m_recoveryFile.isEmpty())
-        return;
-    QMap<QString, QString> unsaved = m_recovered; // not yet answered: still worth keeping
+bool RuleTexts::writeRecovery(QString& error) {
+    QMap<QString, QString> unsaved;
     for (const RuleText& text : m_texts)
         if (text.modified())
             unsaved[text.file] = text.text;
-    if (unsaved.isEmpty()) {
-        QFile::remove(m_recoveryFile);
-        return;
-    }
-    QDir().mkpath(QFileInfo(m_recoveryFile).path());
-    QSaveFile file(m_recoveryFile);
-    if (!file.open(QFile::WriteOnly))
-        return;
-    QDataStream out(&file);
-    out.setVersion(QDataStream::Qt_6_0);
-    out << unsaved;
-    file.commit();
+    return m_store.keep(unsaved, error);
+}
+
+bool RuleTexts::keepRecovery() {
+    m_recoveryPause.stop();
+    QString error;
+    const bool kept = writeRecovery(error);
+    const QString said = kept ? QString()
+                              : tr("rules that are not saved cannot be kept in `%1`: %2")
+                                    .arg(QFileInfo(m_store.wanted()).path(), error);
+    if (said == std::exchange(m_unkept, said))
+        return kept;
+    m_session.removeProblems(unkeptCode);
+    if (kept)
+        return true;
+    Problem problem;
+    problem.severity = Severity::Warning;
+    problem.code = unkeptCode;
+    problem.message = said;
+    problem.fix = tr("save them by Ctrl+S, or make that folder writable");
+    m_session.addProblem(problem);
+    return false;
+}
+
+bool RuleTexts::keepsUnsaved() {
+    return !anyModified() || keepRecovery();
 }
 
 } // namespace fuselage::studio

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rule texts that are open for editing: on disk, built-in or new. Keeps what is typed (also in
-// a recovery file), gives it to the Session, saves, and notices when a file changes on disk. No
-// widgets.
+// an UnsavedStore), gives it to the Session, saves, and notices when a file changes on disk or goes
+// from it. No widgets.
 #pragma once
 
 #include "app/studio/session/session.h"
+#include "app/studio/session/unsaved_store.h"
 
 #include <QFileSystemWatcher>
-#include <QLockFile>
 #include <QMap>
-#include <memory>
+#include <QSet>
 #include <vector>
 
 namespace fuselage::studio {
@@ -19,16 +19,16 @@ struct RuleText {
     QString text, saved;
     bool builtin = false; ///< read-only
     bool isNew = false;   ///< not on disk yet
+    bool offDisk = false; ///< went from the disk; another may have come in its place
 
-    bool modified() const { return isNew || text != saved; }
+    bool modified() const { return isNew || offDisk || text != saved; }
 };
 
 class RuleTexts : public QObject {
     Q_OBJECT
 
 public:
-    /// `recoveryFile`: where unsaved texts are kept; empty: nowhere. Another program that has it
-    /// open keeps it, this one takes a file beside it.
+    /// `recoveryFile`: where unsaved texts are kept, see UnsavedStore.
     RuleTexts(Session& session, QString recoveryFile, QObject* parent = nullptr);
     ~RuleTexts() override;
 
@@ -44,7 +44,8 @@ public:
     /// A copy of a built-in file that replaces it, in the person's folder of such copies.
     QString editCopy(const QString& builtin, QString& error);
     void edit(const QString& file, const QString& text);
-    /// Empty `path`: where it is. Returns its new name, or a null string with `error`.
+    /// Empty `path`: where it is, unless it changed on disk and nobody said which one stays.
+    /// Returns its new name, or a null string with `error`.
     QString save(const QString& file, const QString& path, QString& error);
     /// Forgets what was not saved.
     void close(const QString& file);
@@ -52,16 +53,22 @@ public:
     /// The file changed on disk while something else is open here.
     bool changedOnDisk(const QString& file) const { return m_theirs.contains(file); }
 
+    /// The file went from the disk; it is matched as it is here.
+    bool goneFromDisk(const QString& file) const;
+
     void takeTheirs(const QString& file);
     void keepMine(const QString& file);
 
     /// Unsaved texts of a run that ended without saving; opens them, or throws them away.
-    qsizetype recoverable() const { return m_recovered.size(); }
+    qsizetype recoverable() const { return m_store.found().size(); }
 
     void recover();
     void discardRecovered();
 
     bool anyModified() const;
+
+    /// What is not saved would survive the end of the program. Looks, and keeps it now.
+    bool keepsUnsaved();
 
     /// As other files import it.
     QString importPath(const QString& file) const;
@@ -85,18 +92,21 @@ private:
     void watch(const QString& path);
     void lookAtDisk(const QString& path);
     void tell(const RuleText& text);
-    void claimRecovery(const QString& wanted);
+    void lookForMissing();
+    void forget(const RuleText& text);
+    bool writeRecovery(QString& error);
     void keepRecoverySoon();
-    void keepRecovery();
+    bool keepRecovery();
+    void offerRecovered();
 
     Session& m_session;
-    QString m_recoveryFile;
-    std::unique_ptr<QLockFile> m_recoveryLock;
+    UnsavedStore m_store;
     std::vector<RuleText> m_texts;
-    QMap<QString, QString> m_theirs;    ///< texts on disk that differ, by file
-    QMap<QString, QString> m_recovered; ///< of an earlier run, by file
+    QMap<QString, QString> m_theirs; ///< texts on disk that differ, by file
+    QSet<QString> m_missing;         ///< files that may be about to be written anew
     QFileSystemWatcher m_watcher;
-    QTimer m_recoveryPause;
+    QTimer m_recoveryPause, m_missingPause;
+    QString m_unkept; ///< what was said of texts that cannot be kept
     int m_created = 0;
 };
 

@@ -361,6 +361,14 @@ void MainWindow::closeEvent(QCloseEvent* event) {
     m_saving.stop();
     saveAll();
     markOpening(m_settings, false);
+    auto* editor = findChild<EditorPanel*>();
+    if (editor && !m_leaving && !editor->texts().keepsUnsaved()) {
+        event->ignore();
+        return editor->askBeforeLeaving([this] {
+            m_leaving = true;
+            close();
+        });
+    }
     QMainWindow::closeEvent(event);
 }
 

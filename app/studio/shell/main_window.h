@@ -125,6 +125,7 @@ private:
     QHash<QString, qint64> m_took; ///< the last measurement of a model, milliseconds
     QString m_stage;               ///< of the measurement
     QTimer m_saving, m_opening;    ///< after what changed
+    bool m_leaving = false;        ///< whatever is unsaved was answered for
     QByteArray m_defaultLayout;
     QString m_askedFor; ///< model whose open dimensions were asked for
 };

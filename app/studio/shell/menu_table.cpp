@@ -84,6 +84,8 @@ constexpr MenuRow menuRows[] = {
     {"Rules", "editor.save"},
     {"Rules", "editor.saveAs"},
     {"Rules", "editor.close"},
+    {"Rules", "editor.recover"},
+    {"Rules", "editor.discard"},
     {"Rules"},
     {"Rules", "editor.*", QT_TRANSLATE_NOOP("Menus", "Text")},
     {"Rules", "rules.previousChange"},

@@ -19,6 +19,8 @@ struct Remedy {
     const char* code;
     const char* command;
     const char* title;
+    const char* other = nullptr; ///< the command of a second button
+    const char* otherTitle = nullptr;
 };
 
 constexpr Remedy remedies[] = {
@@ -37,6 +39,10 @@ constexpr Remedy remedies[] = {
     {"measure.", "run.measure", QT_TRANSLATE_NOOP("NoticeBar", "Measure again")},
     {"errors.", "run.options", QT_TRANSLATE_NOOP("NoticeBar", "Options ...")},
     {"start.ended", "file.recent1", QT_TRANSLATE_NOOP("NoticeBar", "Open it")},
+    {"unsaved.offered", "editor.recover", QT_TRANSLATE_NOOP("NoticeBar", "Restore"),
+     "editor.discard", QT_TRANSLATE_NOOP("NoticeBar", "Throw away")},
+    {"unsaved.kept", "editor.save", QT_TRANSLATE_NOOP("NoticeBar", "Save ...")},
+    {"unsaved.write", "editor.saveAs", QT_TRANSLATE_NOOP("NoticeBar", "Save elsewhere ...")},
     {"save.", "file.export", QT_TRANSLATE_NOOP("NoticeBar", "Export again ...")},
 };
 
@@ -62,7 +68,8 @@ NoticeBar::NoticeBar(Workbench& workbench, std::function<bool(const Problem&)> e
                      QWidget* parent)
     : QFrame(parent), m_workbench(workbench), m_elsewhere(std::move(elsewhere)),
       m_icon(new QLabel(this)), m_text(new SaidLabel(tr("what should be known"), this)),
-      m_button(new QPushButton(this)), m_more(new QToolButton(this)), m_close(new QToolButton(this)) {
+      m_button(new QPushButton(this)), m_other(new QPushButton(this)),
+      m_more(new QToolButton(this)), m_close(new QToolButton(this)) {
     setObjectName("noticeBar");
     setAutoFillBackground(true);
     setFrameStyle(QFrame::StyledPanel);
@@ -72,6 +79,8 @@ NoticeBar::NoticeBar(Workbench& workbench, std::function<bool(const Problem&)> e
     m_text->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_button->setObjectName("noticeButton");
     m_button->setText(tr("Show the line"));
+    m_other->setObjectName("noticeOther");
+    m_other->setText(tr("Leave it"));
     m_more->setAccessibleName(tr("all problems"));
     m_close->setText(QStringLiteral("×"));
     m_close->setAccessibleName(tr("hide this notice"));
@@ -83,9 +92,11 @@ NoticeBar::NoticeBar(Workbench& workbench, std::function<bool(const Problem&)> e
     layout->addWidget(m_icon);
     layout->addWidget(m_text, 1);
     layout->addWidget(m_button);
+    layout->addWidget(m_other);
     layout->addWidget(m_more);
     layout->addWidget(m_close);
     connect(m_button, &QPushButton::clicked, this, &NoticeBar::act);
+    connect(m_other, &QPushButton::clicked, this, [this] { trigger(m_otherCommand); });
     connect(m_close, &QToolButton::clicked, this, &NoticeBar::dismiss);
     connect(m_more, &QToolButton::clicked, this, [this] {
         if (QAction* problems = m_workbench.commands.find("panel.problems"))
@@ -162,7 +173,13 @@ void NoticeBar::say(const Problem& problem, qsizetype others) {
     m_button->setText(remedy ? tr(remedy->title) : tr("Show the line"));
     m_button->setAccessibleName(m_button->text());
     m_button->setVisible(remedy || problem.line > 0);
-    m_more->setText(tr("%n more", nullptr, static_cast<int>(others)));
+    const bool two = remedy && remedy->other;
+    m_otherCommand = two ? QString::fromLatin1(remedy->other) : QString();
+    if (two)
+        m_other->setText(tr(remedy->otherTitle));
+    m_other->setAccessibleName(m_other->text());
+    m_other->setVisible(two);
+    m_more->setText(tr("%1 more").arg(others));
     m_more->setVisible(others > 0);
     const auto icon = weight(problem) == 2   ? QStyle::SP_MessageBoxCritical
                       : weight(problem) == 1 ? QStyle::SP_MessageBoxWarning
@@ -187,7 +204,11 @@ void NoticeBar::act() {
         Q_EMIT m_workbench.session.placeWanted(m_shown->file, m_shown->line);
         return;
     }
-    if (QAction* action = m_workbench.commands.find(m_command))
+    trigger(m_command);
+}
+
+void NoticeBar::trigger(const QString& command) {
+    if (QAction* action = m_workbench.commands.find(command))
         action->trigger();
 }
 

@@ -31,6 +31,9 @@ public:
 
     QPushButton& button() { return *m_button; }
 
+    /// The other way out, where there are two.
+    QPushButton& otherButton() { return *m_other; }
+
     /// What is shown is not shown again, unless it comes up again.
     void dismiss();
 
@@ -38,6 +41,7 @@ private:
     void refresh();
     void say(const Problem& problem, qsizetype others);
     void act();
+    void trigger(const QString& command);
     static QString keyOf(const Problem& problem);
 
     Workbench& m_workbench;
@@ -48,9 +52,10 @@ private:
     int m_last = 0;
     QLabel* m_icon;
     SaidLabel* m_text;
-    QPushButton* m_button;
+    QPushButton *m_button, *m_other;
     QToolButton *m_more, *m_close;
     QString m_command; ///< of the button; empty: the place of the problem
+    QString m_otherCommand;
 };
 
 } // namespace fuselage::studio

@@ -3,6 +3,7 @@
 #include "app/pipeline/derive.h"
 #include "app/studio/panels/editor/editor_panel.h"
 #include "app/studio/panels/editor/utf8_map.h"
+#include "app/studio/session/counted.h"
 #include "app/studio/session/similar_places.h"
 #include "app/studio/workbench/file_dialogs.h"
 
@@ -34,6 +35,17 @@ void EditorPanel::addCommands() {
         if (m_tabs->currentIndex() >= 0)
             closeTab(m_tabs->currentIndex());
     });
+    add("editor.recover", tr("Restore unsaved rules"), "", [this] {
+        m_texts.recover();
+        if (QAction* raise = m_workbench.commands.find("panel.editor"))
+            raise->trigger();
+    });
+    add("editor.discard", tr("Throw away unsaved rules"), "",
+        [this] { m_texts.discardRecovered(); });
+    for (const char* id : {"editor.recover", "editor.discard"})
+        table.setReason(id, [this] {
+            return m_texts.recoverable() > 0 ? QString() : tr("nothing of an earlier run is left");
+        });
     add("editor.find", tr("Find in the rules"), "Ctrl+F", [this] { find(); });
     add("editor.complete", tr("Complete"), "Ctrl+Space", [this] {
         if (CodeView* at = current())
@@ -109,8 +121,9 @@ void EditorPanel::findSimilar() {
             hits << QString::fromStdString(node);
     m_workbench.marks.setHits(hits);
     tell(places.empty() ? tr("select connected nodes that end in one of them")
-                        : tr("%n places are built like this; F3 goes through them", nullptr,
-                             static_cast<int>(places.size())));
+                        : tr("%1 built like this; F3 goes through them")
+                              .arg(counted(static_cast<qsizetype>(places.size()), tr("place is"),
+                                           tr("places are"))));
 }
 
 /// The rule is compiled and run on all of them, so it is made beside the window.
@@ -118,8 +131,9 @@ void EditorPanel::generalise() {
     const auto places = similarPlaces();
     if (places.empty())
         return tell(tr("select connected nodes that end in one of them"));
-    tell(tr("looking for what %n places have in common ...", nullptr,
-            static_cast<int>(places.size())));
+    tell(tr("looking for what %1 in common ...")
+             .arg(counted(static_cast<qsizetype>(places.size()), tr("place has"),
+                          tr("places have"))));
     m_deriving.start([this, places, snapshot = m_workbench.session.snapshot()](Progress& progress) {
         auto rule = app::deriveShared(snapshot->model->graph, places, {}, progress);
         const auto error = rule ? Error{} : rule.error();
@@ -128,9 +142,9 @@ void EditorPanel::generalise() {
             if (made.text.empty())
                 return tell(QString::fromStdString(error.message + ": " + error.fix));
             newRule(QString::fromStdString(made.text));
-            tell(tr("from %1 places; it fires on %2 others as well")
-                     .arg(made.sites)
-                     .arg(made.others));
+            tell(tr("from %1; it fires on %2 as well")
+                     .arg(counted(static_cast<qsizetype>(made.sites), tr("place"), tr("places")),
+                          counted(static_cast<qsizetype>(made.others), tr("other"), tr("others"))));
         });
     });
 }
@@ -151,8 +165,29 @@ void EditorPanel::save(bool elsewhere, std::function<void()> saved) {
 void EditorPanel::write(const QString& file, const QString& path,
                         const std::function<void()>& saved) {
     QString error, name = m_texts.save(file, path, error);
-    say(name.isNull() ? error : tr("saved %1").arg(name));
-    if (!name.isNull() && saved)
+    m_workbench.session.removeProblems(unwrittenCode);
+    if (name.isNull()) {
+        Problem problem;
+        problem.code = unwrittenCode;
+        problem.message = error;
+        problem.fix = m_texts.changedOnDisk(file)
+                          ? tr("Keep mine or Take theirs, above the text; or save it elsewhere")
+                          : tr("save it elsewhere");
+        m_workbench.session.addProblem(problem);
+        return tell(error);
+    }
+    say(tr("saved %1").arg(name));
+    if (saved)
+        saved();
+}
+
+void EditorPanel::saveAll(std::function<void()> saved) {
+    for (const RuleText& text : m_texts.all())
+        if (CodeView* at = text.modified() ? view(text.file) : nullptr) {
+            m_tabs->setCurrentWidget(at);
+            return save(false, [this, saved = std::move(saved)] { saveAll(saved); });
+        }
+    if (saved)
         saved();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/panels/editor/editor_panel.h"
 
+#include "app/studio/session/counted.h"
 #include "patterns/embedded.h"
 
 #include <QFileInfo>
@@ -50,8 +51,11 @@ EditorPanel::EditorPanel(Workbench& workbench, QWidget* parent)
         showNotice();
     });
     connect(&m_texts, &RuleTexts::replaced, this, [this](const QString& file) {
-        if (CodeView* at = view(file))
-            at->replaceText(m_texts.find(file)->text);
+        if (CodeView* at = view(file)) {
+            const QString words = m_texts.find(file)->text;
+            at->replaceText(words);
+            m_language.set(file, words, m_texts.importPath(file));
+        }
     });
     connect(&m_language, &Language::analysed, this,
             [this](const QString& file, const TextFactsPtr& facts) {
@@ -181,20 +185,38 @@ void EditorPanel::renamed(const QString& from, const QString& to) {
 void EditorPanel::closeTab(int index) {
     auto* closing = qobject_cast<CodeView*>(m_tabs->widget(index));
     const RuleText* text = m_texts.find(closing->file());
-    if (text && text->modified()) {
-        m_tabs->setCurrentIndex(index);
-        auto answer = QMessageBox::question(
-            this, tr("Unsaved rules"), tr("Save the changes of %1?").arg(closing->file()),
-            QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel);
-        if (answer == QMessageBox::Cancel)
-            return;
+    if (!text || !text->modified())
+        return closeView(closing->file());
+    m_tabs->setCurrentIndex(index);
+    const auto close = [this, closing = QPointer<CodeView>(closing)] {
+        if (closing)
+            closeView(closing->file());
+    };
+    askAboutUnsaved(
+        tr("Save the changes of %1?").arg(closing->file()), [this, close] { save(false, close); },
+        close);
+}
+
+void EditorPanel::askAboutUnsaved(const QString& question, const std::function<void()>& save,
+                                  const std::function<void()>& discard) {
+    auto* box =
+        new QMessageBox(QMessageBox::Question, tr("Unsaved rules"), question,
+                        QMessageBox::Save | QMessageBox::Discard | QMessageBox::Cancel, this);
+    box->setObjectName("unsavedRules");
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    connect(box, &QMessageBox::finished, this, [save, discard](int answer) {
         if (answer == QMessageBox::Save)
-            return save(false, [this, closing = QPointer<CodeView>(closing)] {
-                if (closing)
-                    closeView(closing->file());
-            });
-    }
-    closeView(closing->file());
+            save();
+        else if (answer == QMessageBox::Discard)
+            discard();
+    });
+    box->open();
+}
+
+void EditorPanel::askBeforeLeaving(std::function<void()> go) {
+    askAboutUnsaved(
+        tr("What was typed cannot be kept for the next start. Save it now?"),
+        [this, go] { saveAll(go); }, go);
 }
 
 void EditorPanel::closeView(const QString& file) {
@@ -224,6 +246,7 @@ void EditorPanel::notice(const QString& text,
     auto* layout = new QHBoxLayout(line);
     layout->setContentsMargins(6, 2, 6, 2);
     auto* label = new QLabel(text, line);
+    label->setObjectName("ruleNotice");
     label->setTextFormat(Qt::PlainText);
     label->setWordWrap(true);
     layout->addWidget(label, 1);
@@ -252,16 +275,22 @@ void EditorPanel::showNotice() {
         item->widget()->hide();
         delete item;
     }
-    if (m_texts.recoverable() > 0)
-        notice(tr("%1 rule texts of an earlier run were not saved").arg(m_texts.recoverable()),
-               {{tr("Restore"), [this] { m_texts.recover(); }},
-                {tr("Throw away"), [this] { m_texts.discardRecovered(); }}});
     CodeView* at = current();
     const RuleText* text = at ? m_texts.find(at->file()) : nullptr;
+    const auto choose = [this, text](void (RuleTexts::*way)(const QString&)) {
+        return [this, way, file = text->file] {
+            m_workbench.session.removeProblems(unwrittenCode);
+            (m_texts.*way)(file);
+        };
+    };
     if (text && m_texts.changedOnDisk(text->file))
         notice(tr("%1 was changed on disk").arg(QFileInfo(text->file).fileName()),
-               {{tr("Keep mine"), [this, file = text->file] { m_texts.keepMine(file); }},
-                {tr("Take theirs"), [this, file = text->file] { m_texts.takeTheirs(file); }}});
+               {{tr("Keep mine"), choose(&RuleTexts::keepMine)},
+                {tr("Take theirs"), choose(&RuleTexts::takeTheirs)}});
+    if (text && m_texts.goneFromDisk(text->file))
+        notice(tr("%1 was deleted on disk; it is matched as it is here")
+                   .arg(QFileInfo(text->file).fileName()),
+               {{tr("Save it again"), [this] { save(false); }}});
     if (text && text->builtin)
         notice(tr("built-in, read-only"), {{tr("Edit a copy"), [this, file = text->file] {
                                                 QString error;
@@ -283,8 +312,9 @@ void EditorPanel::showMistake() {
         m_message->setText(mistake->code + ": " + mistake->message +
                            (mistake->fix.isEmpty() ? QString() : tr(" — %1").arg(mistake->fix)));
     else if (at && at->facts() && !at->facts()->mistakes.empty())
-        m_message->setText(
-            tr("%1 mistakes; F8 goes to the next").arg(at->facts()->mistakes.size()));
+        m_message->setText(tr("%1; F8 goes to the next")
+                               .arg(counted(static_cast<qsizetype>(at->facts()->mistakes.size()),
+                                            tr("mistake"), tr("mistakes"))));
     else
         m_message->clear();
 }

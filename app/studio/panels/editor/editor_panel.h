@@ -13,6 +13,9 @@
 
 namespace fuselage::studio {
 
+/// Of Problems: a text that could not be saved.
+inline constexpr const char* unwrittenCode = "unsaved.write";
+
 class EditorPanel : public QWidget {
     Q_OBJECT
 
@@ -42,6 +45,11 @@ public:
 
     /// Asks where if it must; `saved` follows when it is on disk.
     void save(bool elsewhere, std::function<void()> saved = {});
+    /// Saves whatever is not; `saved` follows when all of it is on disk.
+    void saveAll(std::function<void()> saved);
+    /// Before the window goes although what is unsaved cannot be kept: saves it, or throws it away;
+    /// then `go`. A person may stay.
+    void askBeforeLeaving(std::function<void()> go);
     void format();
     void find();
     void goToDefinition();
@@ -63,6 +71,8 @@ private:
     void renamed(const QString& from, const QString& to);
     void write(const QString& file, const QString& path, const std::function<void()>& saved);
     void closeTab(int index);
+    void askAboutUnsaved(const QString& question, const std::function<void()>& save,
+                         const std::function<void()>& discard);
     void closeView(const QString& file);
     void edited(CodeView* view);
     void apply(const std::vector<dsl::TextEdit>& edits);
