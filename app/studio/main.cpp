@@ -81,16 +81,23 @@ int main(int argc, char** argv) {
         "See an ONNX model before and after operator fusion, and change the rules while looking.");
     parser.addHelpOption();
     parser.addVersionOption();
-    parser.addPositionalArgument("files", "a model and any .fuse files or folders of them",
-                                 "[MODEL] [RULES ...]");
+    parser.addPositionalArgument("files", "models and any .fuse files or folders of them",
+                                 "[MODEL ...] [RULES ...]");
     QCommandLineOption exporting("export", "write FILE, its ending says what, without a window",
                                  "FILE");
     parser.addOption(exporting);
     QCommandLineOption sizes("dim", "size of an open dimension, N=4, or of an axis, x.2=320",
                              "NAME=NUMBER");
     parser.addOption(sizes);
-    parser.process(app);
-    const auto dims = fuselage::studio::dimsFromText(parser.values(sizes).join(' '));
+    if (!parser.parse(QApplication::arguments())) {
+        QString wrong = parser.errorText();
+        wrong[0] = wrong[0].toLower();
+        std::fprintf(stderr, "fuselage-studio: %s\n  fix: --help lists what there is\n",
+                     qPrintable(wrong));
+        return 2;
+    }
+    parser.process(app); // help and version
+    const auto dims = fuselage::studio::dimsFromText(parser.values(sizes).join(", "));
     if (!dims) {
         std::fputs("fuselage-studio: write dimensions as --dim NAME=NUMBER, e.g. --dim N=4\n",
                    stderr);

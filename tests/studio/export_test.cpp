@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be exported: titles, the sizes of pictures, a picture on the clipboard.
 #include "app/studio/exports/export_dialog.h"
+#include "app/studio/exports/headless.h"
 #include "app/studio/exports/picture_dialog.h"
 #include "app/studio/shell/main_window.h"
+#include "app/studio/shell/options_dialog.h"
 #include "tests/studio/sample.h"
 
 #include <QClipboard>
@@ -35,6 +37,38 @@ private Q_SLOTS:
         for (const char* wanted : {"Report (.html)", "Trace for chrome://tracing (.trace.json)",
                                    "Table Matches as shown (.csv)"})
             QVERIFY2(titles.contains(wanted), wanted);
+    }
+
+    void nothingIsWrittenFromWrongInput() {
+        QTemporaryDir folder;
+        const QString model = writeZooModel(folder, "resnet18"),
+                      file = folder.filePath("x.after.svg");
+        const QString other = folder.filePath("other.onnx");
+        QVERIFY(QFile::copy(model, other));
+        const QString good = writeText(folder, "good.fuse", "fuse 1;\n");
+        const QString bad =
+            writeText(folder, "bad.fuse", "fuse 1;\nrule A { match { y = Rellu(x); } }\n");
+        const QList<QPair<QStringList, int>> rows = {{{model, bad}, 3},
+                                                     {{model, folder.filePath("absent.fuse")}, 3},
+                                                     {{model, other}, 2},
+                                                     {{bad}, 2},
+                                                     {{model, good}, 0}};
+        for (const auto& [inputs, code] : rows) {
+            QFile::remove(file);
+            QCOMPARE(exportHeadless(file, inputs, {}), code);
+            QCOMPARE(QFile::exists(file), code == 0);
+        }
+    }
+
+    void sizesMayHaveNamesWithBlanks() {
+        using Sizes = std::map<std::string, int64_t>;
+        QCOMPARE(dimsFromText("batch size=4"), (Sizes{{"batch size", 4}}));
+        QCOMPARE(dimsFromText(" N=4, x.2 = 320  batch size=1 "),
+                 (Sizes{{"N", 4}, {"x.2", 320}, {"batch size", 1}}));
+        QCOMPARE(dimsFromText(""), Sizes());
+        for (const char* wrong :
+             {"N", "=4", "N=", "N=x", "N=-1", "N=4 5", "N=99999999999999999999"})
+            QVERIFY2(!dimsFromText(wrong), wrong);
     }
 
     void aPictureOfTheListIsNoLargerThanOneOfTheForm() {

@@ -346,6 +346,22 @@ private Q_SLOTS:
         QCOMPARE(window.models().count(), 1);
     }
 
+    void modelsThatAreGivenTogetherAreAllOpen() {
+        QSettings settings(m_folder.filePath("together.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.canvases().setDot({}, false);
+        const QString nested = writeNested(m_folder);
+        window.openFiles({m_model, nested});
+        QVERIFY(settled(window.session()));
+        QCOMPARE(window.session().modelPath(), m_model); // the first one
+        QCOMPARE(window.models().models(), (QStringList{m_model, nested}));
+        QCOMPARE(window.models().currentIndex(), 0);
+        window.commands().find("file.nextModel")->trigger();
+        QVERIFY(settled(window.session()));
+        QCOMPARE(window.session().modelPath(), nested);
+        QCOMPARE(window.models().count(), 2);
+    }
+
     void runsComeBackFromDiskAndWhatIsNoRunIsLeftOut() {
         const QString folder = m_folder.filePath("runs");
         const RunStore store(folder);

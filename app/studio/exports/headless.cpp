@@ -32,13 +32,18 @@ int exportHeadless(const QString& file, const QStringList& inputs, const Dimensi
                             .arg(file, endings.join(", ")),
                         Usage);
     }
+    const QStringList models = modelsAmong(inputs);
+    if (models.size() != 1)
+        return complain(models.isEmpty() ? QObject::tr("--export needs a model")
+                                         : QObject::tr("--export takes one model, here are %1: %2")
+                                               .arg(models.size())
+                                               .arg(models.join(", ")),
+                        Usage);
     Session session;
     SessionOptions options = session.options();
     options.fuse.dims = dims;
     session.setOptions(options);
-    QString model = session.openFiles(inputs);
-    if (model.isEmpty())
-        return complain(QObject::tr("--export needs a model"), Usage);
+    session.openFiles(inputs);
     QEventLoop loop;
     auto leave = [&] {
         if (!session.busy() && !session.pending())
@@ -48,16 +53,17 @@ int exportHeadless(const QString& file, const QStringList& inputs, const Dimensi
     loop.exec();
     for (const Problem& note : session.notes())
         complain(QObject::tr("note: %1").arg(note.message), Ok);
-    bool rulesMissing = false;
+    // A window says what is not there; a file would not.
+    bool wrong = !session.snapshot();
     for (const Problem& problem : session.problems()) {
         complain(problem.file.isEmpty() ? problem.message
                                         : problem.file + QStringLiteral(": ") + problem.message,
                  Input);
-        rulesMissing = rulesMissing || problem.code == "rules.read";
+        wrong = wrong || problem.severity == Severity::Error;
     }
+    if (wrong)
+        return complain(QObject::tr("`%1` is not written").arg(file), Input);
     const SnapshotPtr& snapshot = session.snapshot();
-    if (!snapshot || rulesMissing) // a window says what is not there; a file would not
-        return Input;
     auto drawing = std::make_shared<const Drawing>(app::sceneOf(snapshot->report(), {}));
     auto report = std::make_shared<const app::Report>(snapshot->report());
     ExportSource source{snapshot, report, drawing, {}, {}, QGuiApplication::palette()};

@@ -32,7 +32,7 @@ std::optional<app::RuleLibrary> loadRules(app::RuleOptions options, bool leaveOu
         auto given = std::find(options.paths.begin(), options.paths.end(), error.where);
         if (!leaveOut || error.code != "rules.read" || given == options.paths.end())
             return std::nullopt;
-        problems.back().message += QObject::tr("; its rules are left out");
+        problems.back().fix = QObject::tr("its rules are left out; %1").arg(problems.back().fix);
         options.paths.erase(given);
     }
 }
@@ -251,18 +251,16 @@ void Session::reload() {
 
 QString Session::openFiles(const QStringList& paths) {
     SessionOptions options = m_options;
-    QString model;
+    const QStringList models = modelsAmong(paths);
     for (const QString& path : paths)
-        if (path.endsWith(".fuse", Qt::CaseInsensitive) ||
-            (QFileInfo(path).isDir() && !path.endsWith(".onnx", Qt::CaseInsensitive)))
+        if (!models.contains(path))
             options.rules.paths.push_back(path.toStdString());
-        else
-            model = path;
     if (options.rules.paths != m_options.rules.paths)
         setOptions(options);
-    if (!model.isEmpty())
-        open(model);
-    return model;
+    if (models.isEmpty())
+        return {};
+    open(models.first());
+    return models.first();
 }
 
 void Session::setOptions(const SessionOptions& options) {
@@ -443,6 +441,15 @@ void Session::setStale(bool stale) {
         return;
     m_stale = stale;
     Q_EMIT staleChanged(stale);
+}
+
+QStringList modelsAmong(const QStringList& paths) {
+    QStringList out;
+    for (const QString& path : paths)
+        if (!path.endsWith(".fuse", Qt::CaseInsensitive) &&
+            (!QFileInfo(path).isDir() || path.endsWith(".onnx", Qt::CaseInsensitive)))
+            out << path;
+    return out;
 }
 
 QList<Problem> problemsOf(const Diagnostics& diagnostics, const SourceSet& sources) {

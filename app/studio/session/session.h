@@ -62,7 +62,7 @@ public:
     void reload();
 
     /// Models, .fuse files and folders of them in any mix, as from a command line: adds the rules,
-    /// opens the model. Returns the model's path; empty when there is none.
+    /// opens the first model. Returns the model's path; empty when there is none.
     QString openFiles(const QStringList& paths);
 
     const SessionOptions& options() const { return m_options; }
@@ -213,6 +213,9 @@ private:
     bool m_stale = false, m_everMeasured = false;
     bool m_previewing = false, m_followsPreview = false;
 };
+
+/// Those of the files that are no rules: neither .fuse nor folders.
+QStringList modelsAmong(const QStringList& paths);
 
 /// The diagnostics of rule texts as rows for people.
 QList<Problem> problemsOf(const Diagnostics& diagnostics, const SourceSet& sources);

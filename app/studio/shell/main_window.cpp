@@ -261,6 +261,8 @@ void MainWindow::restoreOpenFiles() {
 }
 
 void MainWindow::openFiles(const QStringList& paths) {
+    if (const QStringList models = modelsAmong(paths); models.size() > 1)
+        m_models->addModels(models);
     m_session.openFiles(paths);
     for (const QString& path : paths)
         if (path.endsWith(".fuse", Qt::CaseInsensitive))

@@ -50,7 +50,7 @@ int ModelTabs::add(const QString& path) {
 void ModelTabs::addModels(const QStringList& paths) {
     for (const QString& path : paths)
         if (QFileInfo::exists(path))
-            add(path);
+            add(QFileInfo(path).absoluteFilePath());
 }
 
 void ModelTabs::keep() {

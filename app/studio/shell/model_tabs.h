@@ -20,7 +20,7 @@ public:
     /// Paths in the order of the tabs.
     QStringList models() const;
 
-    /// Tabs of an earlier start; nothing is opened.
+    /// Tabs of an earlier start, or of a command line; nothing is opened.
     void addModels(const QStringList& paths);
 
     /// Shuts the tab of the model that is shown and shows its neighbour.

@@ -56,13 +56,19 @@ QStringList exceptionsFromText(const QString& text) {
 
 std::optional<std::map<std::string, int64_t>> dimsFromText(const QString& text) {
     std::map<std::string, int64_t> out;
-    static const QRegularExpression separator(QStringLiteral("[,\\s]+"));
-    for (const QString& entry : text.split(separator, Qt::SkipEmptyParts)) {
-        bool good = false;
-        qlonglong value = entry.section('=', 1).toLongLong(&good);
-        if (!good || value < 0 || entry.startsWith('='))
+    // A name may hold blanks: "batch size=4, x.2=320". It ends at the last "=" before a number.
+    static const QRegularExpression entry(
+        QStringLiteral("\\s*([^=,\\s][^=,]*?)\\s*=\\s*([0-9]+)\\s*(?:[,\\s]\\s*|$)"));
+    const QString given = text.trimmed();
+    for (qsizetype at = 0; at < given.size();) {
+        const auto found = entry.match(given, at, QRegularExpression::NormalMatch,
+                                       QRegularExpression::AnchorAtOffsetMatchOption);
+        bool good = found.hasMatch();
+        const qlonglong value = good ? found.captured(2).toLongLong(&good) : 0;
+        if (!good)
             return std::nullopt;
-        out[entry.section('=', 0, 0).toStdString()] = value;
+        out[found.captured(1).toStdString()] = value;
+        at = found.capturedEnd();
     }
     return out;
 }
