@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a person who works by keyboard or by ear is owed: labels are read with their text, Tab goes
-// only where one can see, commands lead to what they name.
+// only where one can see, commands lead to what they name, all that is current is drawn.
 #include "app/studio/graph_view/colours.h"
 #include "app/studio/panels/editor/editor_panel.h"
 #include "app/studio/panels/table_panel.h"
@@ -118,6 +118,51 @@ private Q_SLOTS:
         window().commands().find("panel.outline")->trigger();
         window().commands().find("panel.editor")->trigger();
         QTRY_COMPARE(QApplication::focusWidget(), static_cast<QWidget*>(panel().current()));
+    }
+
+    void inputsAndOutputsAreSelectedAsNodesAre() {
+        open(m_small);
+        Canvas& canvas = window().canvases().canvas(scene::Before);
+        canvas.setFocus();
+        const DrawingPtr& drawing = canvas.drawing();
+        for (const char* name : {"x", "y"}) {
+            const uint32_t box = boxNamed(*drawing, name);
+            QVERIFY(box != scene::none);
+            Q_EMIT canvas.picked({box});
+            QCOMPARE(window().selection().selection().value, QString(name));
+            for (scene::Side side : {scene::Before, scene::After})
+                QVERIFY(window().canvases().canvas(side).style().selected[box]);
+            const QString said = inspector();
+            QVERIFY2(said.contains("float[2,64]"), qPrintable(said));
+            QVERIFY2(said.contains(name[0] == 'x' ? "input of the model" : "output of the model"),
+                     qPrintable(said));
+        }
+        window().selection().selectValue("x");
+        QVERIFY2(inspector().contains("read by"), qPrintable(inspector()));
+        QVERIFY(window().commands().find("select.none")->isEnabled());
+        window().commands().find("edit.copyNames")->trigger();
+        QCOMPARE(QGuiApplication::clipboard()->text(), QString("x"));
+        window().selection().clear();
+        QVERIFY(
+            !window().canvases().canvas(scene::Before).style().selected[boxNamed(*drawing, "x")]);
+    }
+
+    void openingABlockLeavesThePersonWhereTheyWere() {
+        open(m_model);
+        Canvas& after = window().canvases().canvas(scene::After);
+        after.setFocus();
+        const std::string fused = window().session().report()->matches.front().fusedNode;
+        const QString name = QString::fromStdString(fused);
+        window().selection().selectAfter({name});
+        after.setCurrent(after.drawing()->boxOf(scene::After, name));
+        for (int turn = 0; turn < 2; ++turn) { // open and shut
+            const DrawingPtr earlier = after.drawing();
+            Q_EMIT after.toggled("n:" + name);
+            QTRY_VERIFY(after.drawing() != earlier);
+            QVERIFY(after.current() != scene::none);
+            const scene::Box& box = after.drawing()->scene().boxes[after.current()];
+            QVERIFY2(box.name == fused || box.inside == fused, box.name.c_str());
+        }
     }
 
 private:

@@ -3,6 +3,7 @@
 
 #include "app/studio/graph_view/canvas_access.h"
 #include "app/studio/graph_view/edge_tip.h"
+#include "app/studio/graph_view/same_place.h"
 
 #include <QContextMenuEvent>
 #include <QFontInfo>
@@ -45,9 +46,11 @@ Canvas::Canvas(scene::Side side, QWidget* parent) : QWidget(parent), m_side(side
 
 void Canvas::setDrawing(DrawingPtr drawing) {
     bool first = !m_drawing;
+    // A block that is opened or shut leaves a person where they were.
+    m_current =
+        m_drawing && drawing ? sameBox(*m_drawing, *drawing, m_side, m_current) : uint32_t(none);
     m_drawing = std::move(drawing);
     m_style = {};
-    m_current = none;
     if (first)
         m_fitted = false;
     update();

@@ -368,7 +368,7 @@ void CanvasPair::showSelection() {
         for (const QString& node : nodes)
             if (uint32_t box = drawing->boxOf(side, node); box != scene::none)
                 style.selected[box] = 1;
-        selectInner(*drawing, side, selection, style.selected);
+        selectOthers(*drawing, side, selection, style.selected);
         const auto chosen = std::find(style.selected.begin(), style.selected.end(), 1);
         const auto first = chosen == style.selected.end()
                                ? scene::none
@@ -454,7 +454,9 @@ void CanvasPair::showTitles() {
 
 void CanvasPair::pick(scene::Side side, const std::vector<uint32_t>& boxes) {
     const Picked picked = pickedOf(*canvas(side).drawing(), side, boxes);
-    if (picked.nodes.isEmpty())
+    if (!picked.value.isEmpty())
+        m_workbench.selection.selectValue(picked.value);
+    else if (picked.nodes.isEmpty())
         m_workbench.selection.clear();
     else if (picked.side == scene::Before)
         m_workbench.selection.selectBefore(picked.nodes);

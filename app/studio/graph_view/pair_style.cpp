@@ -52,6 +52,10 @@ std::vector<int> stepsOfGroups(const scene::Scene& scene, const app::Report& rep
     return out;
 }
 
+bool isEnd(const scene::Box& box) {
+    return box.kind == scene::Box::Kind::Input || box.kind == scene::Box::Kind::Output;
+}
+
 } // namespace
 
 std::vector<BoxMark> marksOn(const Drawing& drawing, scene::Side side,
@@ -74,7 +78,11 @@ Picked pickedOf(const Drawing& drawing, scene::Side side, const std::vector<uint
     const auto isInner = [&](uint32_t box) {
         return !all[box].inside.empty() && !all[box].sources.empty();
     };
-    Picked out{side, {}};
+    Picked out{side, {}, {}};
+    if (boxes.size() == 1 && isEnd(all[boxes[0]])) {
+        out.value = QString::fromStdString(all[boxes[0]].name);
+        return out;
+    }
     const bool inner = std::all_of(boxes.begin(), boxes.end(), isInner);
     if (inner)
         out.side = scene::Before;
@@ -91,8 +99,11 @@ Picked pickedOf(const Drawing& drawing, scene::Side side, const std::vector<uint
     return out;
 }
 
-void selectInner(const Drawing& drawing, scene::Side side, const Selection& selection,
-                 std::vector<uint8_t>& selected) {
+void selectOthers(const Drawing& drawing, scene::Side side, const Selection& selection,
+                  std::vector<uint8_t>& selected) {
+    for (uint32_t b = 0; !selection.value.isEmpty() && b < selected.size(); ++b)
+        if (const scene::Box& box = drawing.scene().boxes[b]; isEnd(box) && (box.sides & side))
+            selected[b] = box.name == selection.value.toStdString();
     if (drawing.inner().empty())
         return;
     const QSet<QString> before(selection.before.begin(), selection.before.end());

@@ -28,4 +28,21 @@ Viewport samePlace(const Drawing& earlier, const Drawing& now, const Viewport& v
     return {view.centre + QPointF(to.x - from.x, to.y - from.y), view.zoom};
 }
 
+uint32_t sameBox(const Drawing& earlier, const Drawing& now, scene::Side side, uint32_t box) {
+    if (box == scene::none)
+        return box;
+    const scene::Box& was = earlier.scene().boxes[box];
+    const auto& boxes = now.scene().boxes;
+    for (uint32_t b = 0; b < boxes.size(); ++b)
+        if (boxes[b].id == was.id && (boxes[b].sides & side))
+            return b;
+    QStringList nodes = earlier.nodesOf(side, box);
+    if (!was.inside.empty()) // in a fused node that was open
+        nodes << QString::fromStdString(was.inside);
+    for (const QString& node : nodes)
+        if (const uint32_t there = now.boxOf(side, node); there != scene::none)
+            return there;
+    return scene::none;
+}
+
 } // namespace fuselage::studio

@@ -42,6 +42,10 @@ void SelectionHub::selectRule(const QString& rule) {
     select(std::move(out));
 }
 
+void SelectionHub::selectValue(const QString& value) {
+    select({{}, {}, {}, value});
+}
+
 void SelectionHub::clear() {
     select({});
 }
@@ -68,7 +72,7 @@ void SelectionHub::setSnapshot(const SnapshotPtr& snapshot, bool sameModel) {
         return;
     }
     QStringList before = existing(m_selection.before, *snapshot);
-    show({before, snapshot->provenance.after(before), m_selection.rule});
+    show({before, snapshot->provenance.after(before), m_selection.rule, m_selection.value});
 }
 
 void SelectionHub::select(Selection selection) {

@@ -14,8 +14,11 @@ struct Selection {
     QStringList before; ///< names of nodes of the graph before fusion
     QStringList after;  ///< names of nodes of the graph after fusion
     QString rule;       ///< set when a whole rule is meant
+    QString value = {}; ///< an input or output of the graph: no node stands for it
 
-    bool empty() const { return before.isEmpty() && after.isEmpty() && rule.isEmpty(); }
+    bool empty() const {
+        return before.isEmpty() && after.isEmpty() && rule.isEmpty() && value.isEmpty();
+    }
 
     friend bool operator==(const Selection&, const Selection&) = default;
 };
@@ -34,6 +37,8 @@ public:
     void selectAny(const QStringList& nodes);
     /// All nodes that the rule made.
     void selectRule(const QString& rule);
+    /// An input or output of the graph, which keeps its name through fusion.
+    void selectValue(const QString& value);
     void clear();
 
     bool canGoBack() const { return m_position > 0; }

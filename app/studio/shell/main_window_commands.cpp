@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The window's own commands, and the menus, docks and tools that are made from the tables.
 #include "app/studio/panels/table_panel.h"
+#include "app/studio/session/counted.h"
 #include "app/studio/shell/appearance.h"
 #include "app/studio/shell/finders.h"
 #include "app/studio/shell/hot_spot.h"
@@ -63,18 +64,20 @@ void MainWindow::addCommands() {
         m_commands.refresh();
     };
     connect(&m_undo, &QUndoStack::indexChanged, this, update);
-    m_commands.add({"edit.copyNames",
-                    "Edit",
-                    tr("Copy the names of what is selected"),
-                    {QKeySequence("Ctrl+Shift+C")}},
-                   [this] {
-                       const Selection& selection = m_selection.selection();
-                       const QStringList& names =
-                           selection.before.isEmpty() ? selection.after : selection.before;
-                       QGuiApplication::clipboard()->setText(names.join('\n'));
-                       statusBar()->showMessage(
-                           tr("%n names copied", nullptr, static_cast<int>(names.size())), 5000);
-                   });
+    m_commands.add(
+        {"edit.copyNames",
+         "Edit",
+         tr("Copy the names of what is selected"),
+         {QKeySequence("Ctrl+Shift+C")}},
+        [this] {
+            const Selection& selection = m_selection.selection();
+            const QStringList names = !selection.before.isEmpty()  ? selection.before
+                                      : !selection.after.isEmpty() ? selection.after
+                                                                   : QStringList(selection.value);
+            QGuiApplication::clipboard()->setText(names.join('\n'));
+            statusBar()->showMessage(
+                tr("%1 copied").arg(counted(names.size(), tr("name"), tr("names"))), 5000);
+        });
     m_commands.add({"select.back", "Select", tr("Previous selection"), {QKeySequence("Alt+Left")}},
                    [this] { m_selection.goBack(); });
     m_commands.add({"select.forward", "Select", tr("Next selection"), {QKeySequence("Alt+Right")}},

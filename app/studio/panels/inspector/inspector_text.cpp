@@ -159,6 +159,39 @@ QString change(const QString& before, const QString& after) {
     return QStringLiteral("%1 → %2").arg(before, after);
 }
 
+/// An input or output of the graph: who makes it and who reads it.
+QString valueHtml(const GraphReport& graph, const QString& name) {
+    const auto found =
+        std::find_if(graph.values.begin(), graph.values.end(),
+                     [&](const app::GraphValueReport& value) { return words(value.name) == name; });
+    if (found == graph.values.end())
+        return {};
+    const auto at = static_cast<uint32_t>(found - graph.values.begin());
+    const auto holds = [at](const std::vector<uint32_t>& values) {
+        return std::find(values.begin(), values.end(), at) != values.end();
+    };
+    QStringList makers, readers;
+    for (const GraphNodeReport& node : graph.nodes) {
+        if (holds(node.outputs))
+            makers << nodeLink(node.name);
+        if (holds(node.inputs))
+            readers << nodeLink(node.name);
+    }
+    QStringList is;
+    if (holds(graph.inputs))
+        is << QObject::tr("input of the model");
+    if (holds(graph.outputs))
+        is << QObject::tr("output of the model");
+    Table table;
+    table.row(QObject::tr("is"), is.join(", "));
+    table.row(QObject::tr("type"), escaped(found->type));
+    if (found->bytes >= 0)
+        table.row(QObject::tr("bytes"), words(app::bytesText(found->bytes)));
+    table.row(QObject::tr("made by"), makers.join("<br>"));
+    table.row(QObject::tr("read by"), readers.join("<br>"));
+    return QStringLiteral("<h3>%1</h3>").arg(name.toHtmlEscaped()) + table.html();
+}
+
 QString ruleLink(const MatchReport& match) {
     QString place = QStringLiteral("place:%1:%2").arg(words(match.file)).arg(match.line);
     return link("rule:" + words(match.rule), escaped(match.rule)) + " &nbsp;" +
@@ -425,6 +458,8 @@ QString inspectorHtml(const app::Report& report, const Selection& selection,
                       const KernelTextOf& textOf, const std::vector<app::PairReport>& pairs) {
     if (selection.empty())
         return modelHtml(report);
+    if (!selection.value.isEmpty())
+        return valueHtml(report.before.graph, selection.value);
     QString out;
     if (!selection.rule.isEmpty())
         out += ruleHtml(report, selection.rule);
