@@ -165,6 +165,40 @@ private Q_SLOTS:
         }
     }
 
+    void whatIsStaleCanBeRead() {
+        for (const char* theme : {"light", "dark"}) {
+            applyAppearance(theme);
+            open(m_model);
+            panel().newRule("fuse 1;\nrule R { match { y = Rellu(x); } }\n");
+            QVERIFY(settled(window().session()));
+            QVERIFY(panel().strip().text().startsWith("stale"));
+            auto* text = panel().strip().findChild<QLabel*>("matchStrip");
+            QVERIFY(text->isEnabled());
+            const QPalette palette = text->palette();
+            const double is = contrast(palette.color(QPalette::WindowText),
+                                       QApplication::palette().color(QPalette::Window));
+            QVERIFY2(is >= readableContrast, qPrintable(QString("%1: %2").arg(theme).arg(is)));
+            panel().texts().close(panel().current()->file());
+        }
+    }
+
+    void linksAboveTheGraphFollowTheTheme() {
+        open(m_model);
+        auto* crumbs = window().findChild<Breadcrumbs*>();
+        QVERIFY(crumbs);
+        for (const char* theme : {"light", "dark", "light"}) {
+            applyAppearance(theme);
+            QTRY_VERIFY(!crumbs->text().isEmpty());
+            QCoreApplication::processEvents();
+            static const QRegularExpression colour("color:(#[0-9a-f]{6})");
+            const auto found = colour.match(crumbs->text());
+            QVERIFY2(found.hasMatch(), qPrintable(crumbs->text()));
+            const double is = contrast(QColor(found.captured(1)),
+                                       QApplication::palette().color(QPalette::Window));
+            QVERIFY2(is >= readableContrast, qPrintable(QString("%1: %2").arg(theme).arg(is)));
+        }
+    }
+
 private:
     MainWindow& window() { return *m_window; }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/graph_view/breadcrumbs.h"
 
+#include "app/studio/graph_view/colours.h"
+#include "app/studio/graph_view/theme_watch.h"
+
+#include <QApplication>
 #include <algorithm>
 
 namespace fuselage::studio {
@@ -29,6 +33,7 @@ Breadcrumbs::Breadcrumbs(Canvas& canvas, QWidget* parent)
         const uint32_t container = link.toUInt(&good);
         go(good ? container : none);
     });
+    whenThemeChanges(*this, [this] { update(); }); // links have colours of the theme
     hide();
 }
 
@@ -74,15 +79,20 @@ void Breadcrumbs::update() {
     for (; at != none; at = scene.containers[at].parent)
         if (isStop(scene.containers[at]))
             m_containers.insert(m_containers.begin(), at);
-    QString html = QStringLiteral("<a href=\"model\">%1</a>").arg(tr("model"));
+    const QPalette theme = QApplication::palette();
+    const QString colour = legible(Colours(theme)["accent"], theme.color(QPalette::Window)).name();
+    const auto link = [&colour](const QString& target, const QString& words) {
+        return QStringLiteral("<a href=\"%1\" style=\"color:%2\">%3</a>")
+            .arg(target, colour, words.toHtmlEscaped());
+    };
+    QString html = link(QStringLiteral("model"), tr("model"));
     for (uint32_t container : m_containers) {
         const scene::Container& stop = scene.containers[container];
         QString label = QString::fromStdString(stop.label);
         if (stop.group != none)
             label += ' ' + QString::fromStdString(scene.groups[stop.group].rule);
         m_path << label;
-        html +=
-            QStringLiteral(" › <a href=\"%1\">%2</a>").arg(container).arg(label.toHtmlEscaped());
+        html += QStringLiteral(" › ") + link(QString::number(container), label);
     }
     setText(html);
     setVisible(std::any_of(scene.containers.begin(), scene.containers.end(), isStop));

@@ -2,9 +2,12 @@
 #include "app/studio/panels/editor/match_strip.h"
 
 #include "app/report/format.h"
+#include "app/studio/graph_view/colours.h"
+#include "app/studio/graph_view/theme_watch.h"
 #include "app/studio/item_models/words.h"
 #include "core/rewrite/left_out.h"
 
+#include <QApplication>
 #include <QHBoxLayout>
 #include <QSet>
 
@@ -47,6 +50,7 @@ MatchStrip::MatchStrip(Workbench& workbench, RuleTexts& texts, QWidget* parent)
         if (!m_texts.anyModified() && !m_workbench.session.stale())
             take(m_workbench.session.snapshot(), nullptr);
     });
+    whenThemeChanges(*this, [this] { show(); });
     take(workbench.session.snapshot(), nullptr);
 }
 
@@ -110,7 +114,12 @@ void MatchStrip::show() {
     if (errors == 0 && session.stale())
         text += tr(" (matching ...)");
     m_text->setText(text);
-    m_text->setEnabled(!session.stale()); // greyed
+    QPalette own; // the rest follows the application's
+    const QPalette theme = QApplication::palette();
+    if (session.stale()) // set back, and still to be read
+        own.setColor(QPalette::WindowText, legible(Colours(theme)[errors > 0 ? "loss" : "text.dim"],
+                                                   theme.color(QPalette::Window)));
+    m_text->setPalette(own);
     m_previous->defaultAction()->setEnabled(m_changes.any());
     m_next->defaultAction()->setEnabled(m_changes.any());
 }
