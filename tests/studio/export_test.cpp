@@ -39,6 +39,54 @@ private Q_SLOTS:
             QVERIFY2(titles.contains(wanted), wanted);
     }
 
+    void theCommandWritesTheFormatThatIsChosen() {
+        QTemporaryDir folder;
+        QSettings settings(folder.filePath("b.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.canvases().setDot({}, false);
+        window.show();
+        window.openFiles({writeZooModel(folder, "resnet18")});
+        QVERIFY(settled(window.session()));
+        QTRY_VERIFY(!window.canvases().drawing());
+        const auto commands = [&] {
+            window.commands().find("file.export")->trigger();
+            auto* dialog = window.findChild<ExportDialog*>();
+            auto* list = dialog->findChild<QListWidget*>();
+            auto* copy = dialog->findChild<QPushButton*>("copyCommand");
+            QMap<QString, QString> out;
+            for (int row = 0; row < list->count(); ++row) {
+                list->setCurrentRow(row);
+                const QString command = dialog->findChild<QLineEdit*>()->text();
+                out[dialog->choice().ending] = command;
+                if (copy->isEnabled() == command.isEmpty())
+                    out["wrong"] = dialog->choice().ending;
+            }
+            delete dialog;
+            return out;
+        };
+        const QMap<QString, QString> plain = commands();
+        QVERIFY2(!plain.contains("wrong"), qPrintable(plain["wrong"]));
+        const QList<QPair<const char*, const char*>> wanted = {
+            {".onnx", "fuselage fuse MODEL -o resnet18.fused.onnx"},
+            {".fuseplan", "fuselage fuse MODEL --plan-out resnet18.fuseplan"},
+            {".html", "fuselage bench MODEL --no-measure --report resnet18.html"},
+            {".after.svg", "fuselage-studio --export resnet18.after.svg MODEL"},
+            {".kernels.md", ""}}; // as a person sorted it
+        for (const auto& [ending, command] : wanted) {
+            QVERIFY2(plain.contains(ending), ending);
+            QCOMPARE(QString(plain[ending]).replace(window.session().modelPath(), "MODEL"),
+                     QString(command));
+        }
+        SessionOptions options = window.session().options();
+        options.fuse.strict = true;
+        options.device = "h200";
+        window.session().setOptions(options);
+        QVERIFY(settled(window.session()));
+        const QMap<QString, QString> other = commands();
+        QCOMPARE(other[".after.svg"], QString()); // its options cannot say that
+        QVERIFY2(other[".onnx"].contains("--strict --device h200"), qPrintable(other[".onnx"]));
+    }
+
     void nothingIsWrittenFromWrongInput() {
         QTemporaryDir folder;
         const QString model = writeZooModel(folder, "resnet18"),

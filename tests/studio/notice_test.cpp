@@ -262,6 +262,21 @@ private Q_SLOTS:
         QVERIFY(window.notice().isVisible());
     }
 
+    void aModelThatIsGoneIsNotOfferedAgain() {
+        QSettings settings(m_folder.filePath("gone.ini"), QSettings::IniFormat);
+        MainWindow window(settings);
+        window.canvases().setDot({}, false); // no worker, no word about it
+        window.show();
+        const QString path = m_folder.filePath("going.onnx");
+        QVERIFY(QFile::copy(m_model, path));
+        window.openFiles({path});
+        QVERIFY(settled(window.session()));
+        QVERIFY(QFile::remove(path));
+        QTRY_VERIFY(window.notice().isVisible());
+        QVERIFY2(window.notice().text().contains("is gone"), qPrintable(window.notice().text()));
+        QCOMPARE(window.notice().button().text(), QString("Open another ..."));
+    }
+
     void mistakesInATextThatIsOpenStandBesideItsLinesOnly() {
         QString rules = writeText(m_folder, "typed.fuse", "fuse 1;\nrule R { match { } }\n");
         QSettings settings(m_folder.filePath("e.ini"), QSettings::IniFormat);

@@ -8,14 +8,14 @@
 #include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
-#include <QPushButton>
 #include <QVBoxLayout>
 
 namespace fuselage::studio {
 
-ExportDialog::ExportDialog(const QList<QPair<QString, QString>>& tables, const QString& command,
+ExportDialog::ExportDialog(const QList<QPair<QString, QString>>& tables, CommandOf commandOf,
                            QWidget* parent)
-    : QDialog(parent), m_list(new QListWidget(this)), m_command(new QLineEdit(command, this)) {
+    : QDialog(parent), m_list(new QListWidget(this)), m_command(new QLineEdit(this)),
+      m_copy(new QPushButton(tr("Copy command"), this)), m_commandOf(std::move(commandOf)) {
     setWindowTitle(tr("Export"));
     setObjectName("export");
     resize(560, 480);
@@ -31,14 +31,16 @@ ExportDialog::ExportDialog(const QList<QPair<QString, QString>>& tables, const Q
     m_list->setCurrentRow(0);
     m_list->setAccessibleName(tr("what is exported"));
     m_command->setReadOnly(true);
-    m_command->setAccessibleName(tr("command that shows the same"));
-    auto* copying = new QPushButton(tr("Copy command"), this);
-    copying->setObjectName("copyCommand");
-    connect(copying, &QPushButton::clicked, this,
+    m_command->setAccessibleName(tr("command that writes the same"));
+    m_command->setPlaceholderText(tr("none: only the window writes this"));
+    m_copy->setObjectName("copyCommand");
+    connect(m_list, &QListWidget::currentRowChanged, this, &ExportDialog::showCommand);
+    showCommand();
+    connect(m_copy, &QPushButton::clicked, this,
             [this] { QGuiApplication::clipboard()->setText(m_command->text()); });
     auto* line = new QHBoxLayout;
     line->addWidget(m_command);
-    line->addWidget(copying);
+    line->addWidget(m_copy);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Save | QDialogButtonBox::Close, this);
     connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
@@ -48,6 +50,12 @@ ExportDialog::ExportDialog(const QList<QPair<QString, QString>>& tables, const Q
     layout->addWidget(new QLabel(tr("The same on the command line:"), this));
     layout->addLayout(line);
     layout->addWidget(buttons);
+}
+
+void ExportDialog::showCommand() {
+    m_command->setText(m_commandOf ? m_commandOf(choice()) : QString());
+    m_command->setCursorPosition(0);
+    m_copy->setEnabled(!m_command->text().isEmpty());
 }
 
 ExportChoice ExportDialog::choice() const {

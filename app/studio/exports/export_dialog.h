@@ -6,6 +6,8 @@
 #include <QDialog>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPushButton>
+#include <functional>
 
 namespace fuselage::studio {
 
@@ -20,15 +22,22 @@ class ExportDialog : public QDialog {
     Q_OBJECT
 
 public:
+    /// The command that writes the same file; empty: there is none.
+    using CommandOf = std::function<QString(const ExportChoice&)>;
+
     /// `tables` are id and title of panels with tables.
-    ExportDialog(const QList<QPair<QString, QString>>& tables, const QString& command,
+    ExportDialog(const QList<QPair<QString, QString>>& tables, CommandOf commandOf,
                  QWidget* parent);
 
     ExportChoice choice() const;
 
 private:
+    void showCommand();
+
     QListWidget* m_list;
     QLineEdit* m_command;
+    QPushButton* m_copy;
+    CommandOf m_commandOf;
     std::vector<ExportChoice> m_choices;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/studio/exports/exporter.h"
 
+#include "app/report/render.h"
 #include "app/studio/exports/export_format.h"
 #include "app/studio/exports/picture_dialog.h"
 #include "app/studio/item_models/table_export.h"
@@ -32,17 +33,47 @@ void Exporter::ask() {
     for (QDockWidget* dock : m_window.findChildren<QDockWidget*>())
         if (qobject_cast<TablePanel*>(dock->widget()))
             tables.append({dock->objectName(), dock->windowTitle().remove(count)});
-    auto* dialog = new ExportDialog(tables, m_workbench.measurements.command(), &m_window);
+    auto* dialog = new ExportDialog(
+        tables, [this](const ExportChoice& choice) { return commandOf(choice); }, &m_window);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &QDialog::accepted, this, [this, dialog] { askWhere(dialog->choice()); });
     dialog->open();
 }
 
-void Exporter::askWhere(const ExportChoice& choice) {
-    QString model = QFileInfo(m_workbench.session.modelPath()).completeBaseName();
+/// The name that is proposed for the file.
+QString Exporter::nameOf(const ExportChoice& choice) const {
+    const QString model = QFileInfo(m_workbench.session.modelPath()).completeBaseName();
+    return (choice.ending == ".onnx" ? model + ".fused" : model) + choice.ending;
+}
+
+/// Tables are as a person sorted and filtered them: no command knows how.
+QString Exporter::commandOf(const ExportChoice& choice) const {
+    const Session& session = m_workbench.session;
+    const Measurements& measurements = m_workbench.measurements;
+    const QString &model = session.modelPath(), name = nameOf(choice);
+    const auto& reports = app::reportFormats();
+    const bool report = std::any_of(reports.begin(), reports.end(), [&](const auto& format) {
+        return choice.ending == format.ending;
+    });
+    if (choice.format < 0)
+        return {};
     if (choice.ending == ".onnx")
-        model += ".fused";
-    askSaveFile(&m_window, tr("Export: %1").arg(choice.title), model + choice.ending, {},
+        return measurements.command("fuselage", fuseArguments(model, session.options(), name));
+    if (choice.ending == ".fuseplan")
+        return measurements.command("fuselage",
+                                    fuseArguments(model, session.options(), name, "--plan-out"));
+    if (report) {
+        QStringList words = benchArguments(model, session.options(), measurements.settings());
+        if (!session.measured())
+            words << "--no-measure";
+        return measurements.command("fuselage", words << "--report" << name);
+    }
+    const QStringList drawing = drawingArguments(model, session.options(), name);
+    return drawing.isEmpty() ? QString() : measurements.command("fuselage-studio", drawing);
+}
+
+void Exporter::askWhere(const ExportChoice& choice) {
+    askSaveFile(&m_window, tr("Export: %1").arg(choice.title), nameOf(choice), {},
                 [this, choice](const QString& path) {
                     if (choice.format < 0)
                         writeTable(choice.panel, path);

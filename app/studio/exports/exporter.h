@@ -46,6 +46,8 @@ Q_SIGNALS:
 
 private:
     std::optional<ExportSource> source() const;
+    QString nameOf(const ExportChoice& choice) const;
+    QString commandOf(const ExportChoice& choice) const;
     void askWhere(const ExportChoice& choice);
     void start(const QString& path, std::function<Result<void>()> work);
 

@@ -82,10 +82,28 @@ QStringList runArguments(const QString& model, const SessionOptions& options,
 }
 
 QStringList fuseArguments(const QString& model, const SessionOptions& options,
-                          const QString& output) {
+                          const QString& output, const QString& as) {
     QStringList out{"fuse", fileArgument(model)};
     out += ruleArguments(options);
-    return out << "-o" << fileArgument(output);
+    if (options.device != SessionOptions().device)
+        out << "--device" << options.device;
+    return out << as << fileArgument(output);
+}
+
+QStringList drawingArguments(const QString& model, const SessionOptions& options,
+                             const QString& output) {
+    SessionOptions plain = options; // what the arguments can say is taken away
+    plain.rules.paths.clear();
+    plain.fuse.dims.clear();
+    if (!ruleArguments(plain).isEmpty() || options.device != SessionOptions().device ||
+        !options.fuse.disabled.empty())
+        return {};
+    QStringList out{"--export", fileArgument(output), fileArgument(model)};
+    for (const std::string& path : options.rules.paths)
+        out << fileArgument(QString::fromStdString(path));
+    for (const auto& [name, value] : options.fuse.dims)
+        out << "--dim" << QStringLiteral("%1=%2").arg(QString::fromStdString(name)).arg(value);
+    return out;
 }
 
 QString shellText(const QStringList& words) {

@@ -29,9 +29,14 @@ QStringList runArguments(const QString& model, const SessionOptions& options,
                          const MeasureSettings& settings, bool fused, const QStringList& values,
                          const QString& folder);
 
-/// "fuse MODEL -o FILE ..."
+/// "fuse MODEL ... -o FILE"; `as`: "--plan-out" for the matches that are applied.
 QStringList fuseArguments(const QString& model, const SessionOptions& options,
-                          const QString& output);
+                          const QString& output, const QString& as = QStringLiteral("-o"));
+
+/// What `fuselage-studio` is given to write a drawing; empty where its options say less than those
+/// of the window.
+QStringList drawingArguments(const QString& model, const SessionOptions& options,
+                             const QString& output);
 
 /// One line for a shell, with quotes where a word needs them.
 QString shellText(const QStringList& words);

@@ -5,6 +5,7 @@
 #include "app/pipeline/inner_values.h"
 #include "app/pipeline/machine.h"
 #include "app/report/measured.h"
+#include "app/studio/session/counted.h"
 #include "core/onnx/model_file.h"
 #include "core/support/file.h"
 
@@ -178,17 +179,21 @@ void Measurements::read(const QString& folder) {
 }
 
 QString Measurements::command() const {
-    QStringList words{QStringLiteral("fuselage")};
-    QString out =
-        shellText(words + benchArguments(m_session.modelPath(), m_session.options(), m_settings));
+    return command("fuselage",
+                   benchArguments(m_session.modelPath(), m_session.options(), m_settings));
+}
+
+QString Measurements::command(const QString& program, const QStringList& arguments) const {
+    const QString out = shellText(QStringList(program) + arguments);
     // What no file holds is said, so that nobody takes the command for more than it is.
     const SessionOptions& options = m_session.options();
     QStringList beside;
     for (const auto& [file, text] : options.rules.unsaved)
         beside << tr("unsaved text of %1").arg(QString::fromStdString(file));
     if (!options.fuse.disabled.empty())
-        beside << tr("%n matches switched off: --plan FILE from File > Export", nullptr,
-                     static_cast<int>(options.fuse.disabled.size()));
+        beside << tr("%1 switched off: --plan FILE from File > Export")
+                      .arg(counted(static_cast<qsizetype>(options.fuse.disabled.size()),
+                                   tr("match"), tr("matches")));
     return beside.isEmpty() ? out
                             : out + QStringLiteral("  # ") +
                                   tr("but for: %1").arg(beside.join(QStringLiteral("; ")));

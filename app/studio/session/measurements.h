@@ -81,6 +81,9 @@ public:
     /// The command of what is on the screen, as copied.
     QString command() const;
 
+    /// One of another program or subcommand, with what it leaves out of what is on the screen.
+    QString command(const QString& program, const QStringList& arguments) const;
+
 Q_SIGNALS:
     void runningChanged(bool running);
     void progressed(const QString& stage);

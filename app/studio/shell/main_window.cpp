@@ -72,16 +72,18 @@ MainWindow::MainWindow(QSettings& settings, QWidget* parent)
     connect(&m_session, &Session::modelOpened, this,
             [this] { saveOpen(m_settings, m_workbench, *m_canvases); });
     connect(&m_session, &Session::modelOpened, this,
-            [this] { m_session.removeProblems("model.changed"); });
+            [this] { m_session.removeProblems("model."); });
     connect(&m_session, &Session::changedOnDisk, this, [this](const QString& path) {
-        m_session.removeProblems("model.changed");
-        warn("model.changed",
-             QFileInfo::exists(path)
-                 ? tr("`%1` was changed on disk; what is shown is what it was before")
-                       .arg(QFileInfo(path).fileName())
-                 : tr("`%1` is gone from the disk; what is shown is what it was before")
-                       .arg(QFileInfo(path).fileName()),
-             tr("Ctrl+R loads it again"));
+        m_session.removeProblems("model.");
+        const QString name = QFileInfo(path).fileName();
+        if (QFileInfo::exists(path))
+            warn("model.changed",
+                 tr("`%1` was changed on disk; what is shown is what it was before").arg(name),
+                 tr("Ctrl+R loads it again"));
+        else
+            warn("model.gone",
+                 tr("`%1` is gone from the disk; what is shown is what it was before").arg(name),
+                 tr("put it back, then Ctrl+R loads it again"));
     });
     keepPanelCounts(m_workbench, *this);
     connect(&m_session, &Session::problemsChanged, this, &MainWindow::offerDimensions);

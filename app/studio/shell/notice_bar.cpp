@@ -28,6 +28,7 @@ constexpr Remedy remedies[] = {
     {"load.sizes", "run.dimensions", QT_TRANSLATE_NOOP("NoticeBar", "Dimensions ...")},
     {"infer.", "run.dimensions", QT_TRANSLATE_NOOP("NoticeBar", "Other dimensions ...")},
     {"model.changed", "file.reload", QT_TRANSLATE_NOOP("NoticeBar", "Load it again")},
+    {"model.gone", "file.open", QT_TRANSLATE_NOOP("NoticeBar", "Open another ...")},
     {"load.external", "file.reload", QT_TRANSLATE_NOOP("NoticeBar", "Try again")},
     {"load.", "file.open", QT_TRANSLATE_NOOP("NoticeBar", "Open another ...")},
     {"precision.", "run.options", QT_TRANSLATE_NOOP("NoticeBar", "Options ...")},

@@ -2,6 +2,7 @@
 #include "app/studio/panels/steps/step_transport.h"
 
 #include "app/report/format.h"
+#include "app/studio/session/counted.h"
 
 #include <QHBoxLayout>
 #include <QToolButton>
@@ -128,7 +129,8 @@ void StepTransport::tell() {
         return;
     }
     if (!m_workbench.marks.step()) {
-        m_text->setText(tr("%1 steps; J replays them on the graph").arg(count()));
+        m_text->setText(
+            tr("%1; J replays them on the graph").arg(counted(count(), tr("step"), tr("steps"))));
         return;
     }
     int64_t launches = 0, saved = 0;

@@ -5,6 +5,7 @@
 #include "app/pipeline/verify.h"
 #include "app/studio/graph_view/colours.h"
 #include "app/studio/item_models/tensor_values.h"
+#include "app/studio/session/counted.h"
 #include "app/studio/workbench/file_dialogs.h"
 #include "core/graph/captures.h"
 #include "core/onnx/npy_file.h"
@@ -70,8 +71,9 @@ std::vector<Constant> constantsOf(const Graph& graph, const std::string& path,
 
 QString factsText(const Tensor& tensor, const app::TensorFacts& facts) {
     const QString held = QString::fromStdString(app::factsText(facts));
-    QStringList out{QString::fromStdString(tensor.type().text()),
-                    QObject::tr("%n values", nullptr, static_cast<int>(facts.count))};
+    QStringList out{
+        QString::fromStdString(tensor.type().text()),
+        counted(static_cast<qsizetype>(facts.count), QObject::tr("value"), QObject::tr("values"))};
     if (!held.isEmpty())
         out << held;
     return out.join('\n');
