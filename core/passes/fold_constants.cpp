@@ -131,23 +131,6 @@ private:
     size_t m_removedInside = 0;
 };
 
-/// Contents that are all numbers, as a tensor; else null.
-std::shared_ptr<Tensor> tensorOfContents(const Value& value) {
-    auto extents = value.type.extents();
-    const bool integral = isInteger(value.type.dtype) || value.type.dtype == DType::Bool;
-    if (!value.symbolicContents || !extents || !integral ||
-        elementCount(*extents) != static_cast<int64_t>(value.symbolicContents->size()))
-        return nullptr;
-    auto out = std::make_shared<Tensor>(value.type.dtype, *extents);
-    int64_t at = 0;
-    for (const Dim& dim : *value.symbolicContents) {
-        if (!dim.isNumber())
-            return nullptr;
-        out->setInt(at++, dim.value());
-    }
-    return out;
-}
-
 bool Folder::bypass(ValueId out, ValueId in) {
     // Of what an unknown operator makes, a copy may be all that says the type.
     if (!m_graph.value(in).constant)
@@ -217,11 +200,12 @@ bool Folder::sizeIsAcceptable(const Node& node, int64_t inputBytes) const {
     return true;
 }
 
-/// The second operand of CastLike: its contents do not matter.
+/// The second operand of CastLike, and that of EyeLike: contents do not matter.
 bool Folder::isReadForItsType(const Node& node, ValueId input) const {
-    const Value& value = m_graph.value(input);
-    return node.op == Op::CastLike && input == node.inputs[1] && input != node.inputs[0] &&
-           value.type.kind == TypeKind::Tensor && value.type.dtype != DType::Undefined;
+    const Type& type = m_graph.value(input).type;
+    const bool isRead = node.op == Op::CastLike ? input == node.inputs[1] && input != node.inputs[0]
+                                                : node.op == Op::EyeLike && type.extents();
+    return isRead && type.kind == TypeKind::Tensor && type.dtype != DType::Undefined;
 }
 
 /// Transposed, cut or reshaped as it is stored: large weights are not widened for that. `operands`
@@ -275,10 +259,13 @@ bool Folder::foldByValue(NodeId id) {
     std::vector<const ReferenceValue*> operands(node.inputs.size(), nullptr);
     auto fill = [&](size_t i, bool withElements) {
         const TensorPtr tensor = constantOf(node.inputs[i]);
+        const Type& type = m_graph.value(node.inputs[i]).type;
         if (tensor && withElements)
             values[i] = ReferenceValue::from(*tensor);
         else
-            values[i].dtype = m_graph.value(node.inputs[i]).type.dtype;
+            values[i].dtype = type.dtype;
+        if (!tensor)
+            values[i].extents = type.extents().value_or(Extents());
         operands[i] = &values[i];
     };
     for (size_t i = 1; i < node.inputs.size(); ++i)

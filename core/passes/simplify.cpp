@@ -351,6 +351,22 @@ bool restoreSoftmax(Graph& graph, NodeId id) {
     return true;
 }
 
+std::shared_ptr<Tensor> tensorOfContents(const Value& value) {
+    auto extents = value.type.extents();
+    const bool integral = isInteger(value.type.dtype) || value.type.dtype == DType::Bool;
+    if (!value.symbolicContents || !extents || !integral ||
+        elementCount(*extents) != static_cast<int64_t>(value.symbolicContents->size()))
+        return nullptr;
+    auto out = std::make_shared<Tensor>(value.type.dtype, *extents);
+    int64_t at = 0;
+    for (const Dim& dim : *value.symbolicContents) {
+        if (!dim.isNumber())
+            return nullptr;
+        out->setInt(at++, dim.value());
+    }
+    return out;
+}
+
 bool isNoOp(const Graph& graph, const Node& node, const ConstantLookup& constantOf) {
     if (!hasInput(node, 0) || node.outputs.empty() || !node.outputs[0].valid())
         return false;

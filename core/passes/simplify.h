@@ -33,6 +33,9 @@ bool joinPlacedRows(Graph& graph, NodeId node, const ConstantLookup& constantOf)
 /// Reshape; True when it was turned. How exporters write a tensor that is seen under other extents.
 bool reshapeInOrder(Graph& graph, NodeId node, const ConstantLookup& constantOf);
 
+/// Contents that are all numbers, as a tensor; else null.
+std::shared_ptr<Tensor> tensorOfContents(const Value& value);
+
 /// One row in the last dimension but one, of at least three.
 bool isOneRow(const Type& type);
 
