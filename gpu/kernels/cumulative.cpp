@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CumSum and CumProd. Where neighbours in memory are of different lines, a thread walks a line.
-// Else a block does, each thread a piece of it: first its total, then, with the totals before its
-// own, the results. Pieces are joined in their order.
+// CumSum and CumProd. Where neighbours in memory are of different lines, and many, a thread walks a
+// line. Else a block does, each thread a piece of it: first its total, then, with the totals before
+// its own, the results. Pieces are joined in their order.
 #include "gpu/emit/emit_kernel.h"
 #include "gpu/kernels/library_view.h"
 
@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t team = 128;          ///< threads of a block that shares a line
 constexpr int64_t shortestShared = 64; ///< elements of such a line
+constexpr int64_t fewLines = 4096;     ///< threads that leave a device idle
 
 struct CumulativeLine {
     KernelOperand result, data; ///< over the dims beside the axis
@@ -20,7 +21,9 @@ struct CumulativeLine {
     int64_t length = 0, resultStep = 0, dataStep = 0;
     bool isSum = true, exclusive = false, reverse = false;
 
-    bool isShared() const { return dataStep == 1 && length >= shortestShared; }
+    bool isShared() const {
+        return length >= shortestShared && (dataStep == 1 || *elementCount(space) < fewLines);
+    }
 };
 
 /// Floats of 32 bits in double, as the reference does: a long sum loses none of its digits.
@@ -93,7 +96,7 @@ KernelPart CumulativeEmitter::emit() const {
     part.threads = isShared ? team : defaultThreads;
     part.blocks =
         isShared ? m_lines.count() : (m_lines.count() + defaultThreads - 1) / defaultThreads;
-    part.numeric = NumericClass::Reassociated;
+    part.numeric = isFloat(m_line.data.dtype) ? NumericClass::Reassociated : NumericClass::Exact;
     part.comment = {fmt::format("running {} of {} lines of {}: {}",
                                 m_line.isSum ? "sums" : "products", m_lines.count(), m_line.length,
                                 isShared ? "a block a line, a piece a thread, joined in order"

@@ -59,7 +59,10 @@ std::optional<GatherOperands> operandsOf(const LibraryView& view) {
     if (view.node().op == Op::GatherND) {
         const auto batch = static_cast<size_t>(attributes.integer("batch_dims", 0));
         const size_t numbers = indexRank > 0 ? static_cast<size_t>(index.layout.extents.back()) : 0;
-        if (batch >= indexRank || batch + numbers > rank)
+        if (batch >= indexRank || batch + numbers > rank ||
+            !std::equal(index.layout.extents.begin(),
+                        index.layout.extents.begin() + ptrdiff_t(batch),
+                        data.layout.extents.begin()))
             return std::nullopt;
         for (size_t d = 0; d < batch; ++d)
             dims.ofBoth(d);
@@ -71,22 +74,27 @@ std::optional<GatherOperands> operandsOf(const LibraryView& view) {
             dims.ofData(d);
         out.picked.numberStep = index.layout.strides.back();
     } else {
-        int64_t axis = attributes.integer("axis", 0);
-        axis += axis < 0 ? static_cast<int64_t>(rank) : 0;
-        const bool eachElement = view.node().op == Op::GatherElements;
-        if (axis < 0 || axis >= static_cast<int64_t>(rank) || (eachElement && indexRank != rank))
+        int64_t number = attributes.integer("axis", 0);
+        number += number < 0 ? static_cast<int64_t>(rank) : 0;
+        if (number < 0 || number >= static_cast<int64_t>(rank))
             return std::nullopt;
-        for (size_t d = 0; d < rank; ++d) {
-            const bool isPicked = d == static_cast<size_t>(axis);
-            if (isPicked)
-                dims.pick(d);
-            if (!isPicked)
-                eachElement ? dims.ofBoth(d) : dims.ofData(d);
-            else if (eachElement)
-                dims.ofIndex(d);
-            else
-                for (size_t i = 0; i < indexRank; ++i)
-                    dims.ofIndex(i);
+        const auto axis = static_cast<size_t>(number);
+        dims.pick(axis);
+        if (view.node().op == Op::GatherElements) {
+            if (!reachesNoFurther(index.layout.extents, data.layout.extents, axis))
+                return std::nullopt;
+            for (size_t d = 0; d < rank; ++d)
+                if (d == axis)
+                    dims.ofIndex(d);
+                else
+                    dims.ofBoth(d);
+        } else {
+            for (size_t d = 0; d < axis; ++d)
+                dims.ofData(d);
+            for (size_t i = 0; i < indexRank; ++i)
+                dims.ofIndex(i);
+            for (size_t d = axis + 1; d < rank; ++d)
+                dims.ofData(d);
         }
     }
     if (out.data.access.strides.size() != result.layout.extents.size())
@@ -126,7 +134,7 @@ KernelPart gatherPart(const GatherOperands& operands, const Extents& space) {
     part.body += nest.split("first", "i", "    ");
     part.body += operands.picked.place(
         fmt::format("{} + ({})", all[2].pointer, nest.offset(2, "i")), "    ");
-    part.body += fmt::format("    {} x[{}];\n    if (at >= 0) {{\n", type, width);
+    part.body += fmt::format("    {} x[{}];\n    if (inside) {{\n", type, width);
     const std::string from = fmt::format("{} + ({}) + at", all[1].pointer, nest.offset(1, "i"));
     part.body += width == 1 ? fmt::format("        x[0] = *({});\n", from)
                             : fmt::format("        loadLanes<{}>({}, x);\n", width, from);

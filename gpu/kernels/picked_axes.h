@@ -20,10 +20,13 @@ struct PickedAxes {
     std::vector<Axis> axes; ///< one a number of the tuple
     int64_t numberStep = 0; ///< elements of the index from a number of a tuple to the next
 
-    /// Statements that declare `long long at`: the place, -1 where a number lies outside of its
-    /// axis. `index`: a pointer to the tuple.
+    /// Statements that declare `long long at`, the place, and `bool inside`: no number lies outside
+    /// of its axis. `index`: a pointer to the tuple.
     std::string place(const std::string& index, const std::string& indent) const;
 };
+
+/// An index of an element each, [.., K, ..] beside the axis, lies within the data.
+bool reachesNoFurther(const Extents& index, const Extents& data, size_t axis);
 
 /// Types of index tensors that kernels read.
 bool picksPlaces(DType type);

@@ -10,15 +10,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace fuselage::gpu {
 
 namespace {
 
-constexpr double mostOwned = 8;        ///< positions of a thread
-constexpr double threadsOfUnit = 512; ///< that a multiprocessor wants before a thread owns more
-constexpr double mostReads = 1 << 29;  ///< of indices, by warps: about 5 ms of an H200
+/// Positions of a thread.
+constexpr double mostOwned = 8;
+/// Threads that a multiprocessor wants before one owns more.
+constexpr double threadsOfUnit = 512;
+/// Indices read by all warps: about 5 ms of an H200.
+constexpr double mostReads = 1 << 29;
+/// Updates that a thread walks, one after the other.
+constexpr int64_t mostEntries = 1 << 19;
 
 struct ScatterOperands {
     /// Each with its strides over the lines, the positions and the entries, as far as it moves
@@ -51,8 +57,8 @@ std::optional<ScatterOperands> elementOperands(const LibraryView& view) {
     const auto rank = static_cast<int64_t>(data.extents.size());
     int64_t axis = view.node().attributes.integer("axis", 0);
     axis += axis < 0 ? rank : 0;
-    if (axis < 0 || axis >= rank || index.extents.size() != data.extents.size() ||
-        updates.extents != index.extents)
+    if (axis < 0 || axis >= rank || updates.extents != index.extents ||
+        !reachesNoFurther(index.extents, data.extents, static_cast<size_t>(axis)))
         return std::nullopt;
     const auto at = static_cast<size_t>(axis);
     ScatterOperands out;
@@ -79,15 +85,19 @@ std::optional<ScatterOperands> sliceOperands(const LibraryView& view) {
     const auto numbers = static_cast<ptrdiff_t>(index.extents.back());
     const auto entryDims = static_cast<ptrdiff_t>(index.extents.size()) - 1;
     const auto rank = static_cast<ptrdiff_t>(data.extents.size());
-    if (numbers > rank ||
-        static_cast<ptrdiff_t>(updates.extents.size()) != entryDims + rank - numbers)
-        return std::nullopt;
     const auto head = [](const Extents& of, ptrdiff_t n) {
         return Extents(of.begin(), of.begin() + n);
     };
     const auto tail = [](const Extents& of, ptrdiff_t n) {
         return Extents(of.begin() + n, of.end());
     };
+    if (numbers > rank)
+        return std::nullopt;
+    Extents filled = head(index.extents, entryDims);
+    const Extents slice = tail(data.extents, numbers);
+    filled.insert(filled.end(), slice.begin(), slice.end());
+    if (updates.extents != filled)
+        return std::nullopt;
     ScatterOperands out;
     out.lines = tail(data.extents, numbers);
     out.positions = head(data.extents, numbers);
@@ -144,8 +154,10 @@ public:
 
     /// Indices that the warps read.
     double reads() const {
-        return static_cast<double>(threads()) / 32 * static_cast<double>(m_entries.count());
+        return std::ceil(static_cast<double>(threads()) / 32) * static_cast<double>(entries());
     }
+
+    int64_t entries() const { return m_entries.count(); }
 
     KernelPart emit() const;
 
@@ -219,11 +231,13 @@ std::string ScatterEmitter::joined() const {
 KernelPart ScatterEmitter::emit() const {
     KernelPart part;
     part.blocks = (threads() + defaultThreads - 1) / defaultThreads;
-    part.numeric = m_reduction == "none" ? NumericClass::Exact : NumericClass::Reassociated;
+    const bool rounds = isFloat(m_all[0].dtype) && (m_reduction == "add" || m_reduction == "mul");
+    part.numeric = rounds ? NumericClass::Reassociated : NumericClass::Exact;
     part.comment = {fmt::format("{} lines of {} positions, {} a thread: all {} updates of a line "
                                 "in their order; outside: left out",
                                 m_lines.count(), m_positions.count(), m_owned, m_entries.count())};
-    const bool isWide = m_lines.wide() || threads() > std::numeric_limits<int32_t>::max();
+    const bool isWide =
+        m_lines.wide() || m_positions.wide() || threads() > std::numeric_limits<int32_t>::max();
     // Neighbours of a warp read and write neighbours in memory.
     const bool byPosition = m_operands.alongLast;
     part.body =
@@ -243,7 +257,7 @@ KernelPart ScatterEmitter::emit() const {
     part.body += m_entries.split("entry", "e", "        ");
     part.body += m_operands.picked.place(place(2, m_entries, "e"), "        ");
     part.body += fmt::format("        const long long mine = at - static_cast<long long>(from);\n"
-                             "        if (at >= 0 && mine >= 0 && mine < {0}) {{\n"
+                             "        if (inside && mine >= 0 && mine < {0}) {{\n"
                              "            const {1} update = load({2});\n#pragma unroll\n"
                              "            for (int v = 0; v < {0}; ++v)\n"
                              "                x[v] = mine == v ? {3} : x[v];\n        }}\n    }}\n",
@@ -266,12 +280,15 @@ PartResult scatterPart(const KernelRequest& request, const LibraryView& view) {
     auto operands = view.node().op == Op::ScatterND ? sliceOperands(view) : elementOperands(view);
     const std::string reduction = view.node().attributes.string("reduction", "none");
     if (!operands || !picksPlaces(operands->index.dtype) ||
+        operands->updates.dtype != operands->data.dtype ||
+        view.output(0).layout.extents != view.input(0).layout.extents ||
         !isKnown(reduction, operands->data.dtype))
         return refusal("support", "no such axis or reduction, or indices that no kernel has");
     const double units = request.profile ? request.profile->units : 132;
     const ScatterEmitter emitter(std::move(*operands), reduction, units);
-    if (emitter.reads() > mostReads)
-        return refusal("support", fmt::format("{:.3g} reads of indices", emitter.reads()));
+    if (emitter.reads() > mostReads || emitter.entries() > mostEntries)
+        return refusal("support", fmt::format("{} updates, {:.3g} reads of indices",
+                                              emitter.entries(), emitter.reads()));
     return emitter.emit();
 }
 

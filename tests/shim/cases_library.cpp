@@ -195,6 +195,8 @@ void addGathers(std::vector<Case>& out) {
                               "{ y = GatherND(x, i) }");
     gather("tuples_batch", "(float[3,2,14,5] x, int64[3,2,6,1] i) => (float[3,2,6,5] y) "
                            "{ y = GatherND<batch_dims=2>(x, i) }");
+    gather("tuples_of_nothing",
+           "(float[7] x, int64[3,0] i) => (float[3,7] y) { y = GatherND(x, i) }");
     gather("tuples_of_all_batches", "(int64[4,11] x, int32[4,1] i) => (int64[4] y) "
                                     "{ y = GatherND<batch_dims=1>(x, i) }");
 }
@@ -257,6 +259,7 @@ void addRunningSums(std::vector<Case>& out) {
     add("bytes_wrap", "uint8", "5,200", 1, "");
     add("signed_wrap", "int8", "200,3", 0, "<exclusive=1>");
     add("half_across", "bfloat16", "40,33", 0, "");
+    add("few_lines_across", "float", "500,3", 0, "<exclusive=1>");
     add("channels_last", "float", "2,70,3,4", 1, "").placements = {{"in0", {{0, 2, 3, 1}}},
                                                                    {"out0", {{0, 2, 3, 1}}}};
     add("products", "int32", "6,129", 1, "<reverse=1>", "CumProd");
