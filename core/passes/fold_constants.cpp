@@ -101,8 +101,14 @@ private:
     void replace(ValueId out, ValueId in);
     bool bypassNoOp(NodeId id) {
         const Node& node = m_graph.node(id);
-        if (isNoOp(m_graph, node, m_lookup))
-            return bypass(node.outputs[0], node.inputs[0]);
+        if (isNoOp(m_graph, node, m_lookup)) {
+            const ValueId in = node.inputs[0], out = node.outputs[0];
+            const NodeId maker = m_graph.producer(in);
+            // Of what an unknown operator makes, a copy may be all that says the type.
+            if (maker.valid() && m_graph.node(maker).op == Op::Unknown)
+                m_graph.setType(in, completed(m_graph.value(in).type, m_graph.value(out).type));
+            return bypass(out, in);
+        }
         const auto slot = onlyChoice(m_graph, node, m_lookup);
         return slot && bypass(node.outputs[0], node.inputs[*slot]);
     }
@@ -132,9 +138,6 @@ private:
 };
 
 bool Folder::bypass(ValueId out, ValueId in) {
-    // Of what an unknown operator makes, a copy may be all that says the type.
-    if (!m_graph.value(in).constant)
-        m_graph.setType(in, completed(m_graph.value(in).type, m_graph.value(out).type));
     if (!isOutput(out)) {
         m_graph.replaceUses(out, in);
         return true;

@@ -275,7 +275,7 @@ DType publishedType(const OpSchema& form, size_t output, const InferContext& con
         return *type;
     for (size_t i = 0; !said.empty() && i < form.inputs.size(); ++i)
         if (form.inputs[i].type == said && context.has(i) &&
-            context.input(i).kind == TypeKind::Tensor)
+            context.input(i).kind == TypeKind::Tensor && context.input(i).dtype != DType::Undefined)
             return context.input(i).dtype;
     return DType::Undefined;
 }
