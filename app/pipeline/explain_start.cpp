@@ -69,9 +69,10 @@ public:
 
     void explain(const Rule& rule) {
         if (auto reason = whyNotAsked(rule)) {
+            const OpSet anchors = anchorsOf(*prepareRule(rule));
             const bool absent =
                 isForeign(rule, m_operators) ||
-                (isBuiltIn(rule.file) && (anchorsOf(*prepareRule(rule)) & m_operators).none());
+                (isBuiltIn(rule.file) && anchors.any() && (anchors & m_operators).none());
             addStart(rule, std::move(*reason)).absent = absent;
             return;
         }

@@ -2,6 +2,7 @@
 #include "app/pipeline/gain.h"
 
 #include "app/pipeline/compiled.h"
+#include "app/pipeline/model.h"
 #include "app/pipeline/planned.h"
 #include "core/cost/decision.h"
 #include "core/cost/resources.h"
@@ -269,18 +270,13 @@ Result<Cost> plannedToFuse(const Graph& side, const PlanOptions& options) {
     return whole && whole->seconds < apart->seconds ? whole : apart;
 }
 
-bool isComputed(const Graph& graph) {
-    const std::vector<NodeId> nodes = graph.nodes();
-    return std::none_of(nodes.begin(), nodes.end(),
-                        [&](NodeId node) { return graph.node(node).op == Op::Unknown; });
-}
-
 /// A rewrite gives what is computed another name: it is refused where staying is clearly cheaper.
-/// Nobody can say so of what has no plan, since it has sizes behind an unknown operator, nor of one
-/// that is not computed but for the rewrite.
+/// Nobody can say so of what has no plan, since it has sizes behind an unknown operator, nor of an
+/// operator that runs by the rewrite alone.
 Gain gainOfRewrite(const GainSides& sides, const PlanOptions& options) {
     auto without = plannedToFuse(*withoutLastSplits(*sides.before), options);
-    if (!without || (!isComputed(*sides.before) && isComputed(*sides.after))) {
+    if (!without ||
+        (!missingOperators(*sides.before).empty() && missingOperators(*sides.after).empty())) {
         Gain gain;
         gain.preferred = true;
         return gain;

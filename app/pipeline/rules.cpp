@@ -61,7 +61,7 @@ Result<std::vector<dsl::RuleInput>> expand(const std::string& path, const Texts&
     const std::string inside = (fs::path(path) / "").string();
     std::error_code absent;
     for (const auto& [file, text] : unsaved)
-        if (file.starts_with(inside) && !fs::exists(file, absent))
+        if (file.starts_with(inside) && file.ends_with(".fuse") && !fs::exists(file, absent))
             add(file);
     if (error)
         return failure("rules.read", error.message(), path, "check its permissions");

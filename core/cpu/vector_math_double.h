@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same for double lanes: e^x, log, log(1 + x) and tanh within a few units of the last place, by
-// series that end below it. Included only by vector_body.h, inside its unnamed namespace.
+// What vector_math.h does for float lanes, for double ones: e^x, log, log(1 + x) and tanh within a
+// few units of the last place, by series that end below it. Included only by vector_body.h, inside
+// its unnamed namespace.
 
 inline double fromBits64(uint64_t bits) {
     return __builtin_bit_cast(double, bits);
