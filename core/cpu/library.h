@@ -71,9 +71,6 @@ std::optional<size_t> rowDim(const OperandLayout& from, const OperandLayout& to)
 /// What a run ends with when an index of `node` names none of `extent` elements.
 Error indexOutside(const Node& node, int64_t index, int64_t extent);
 
-/// Whether data of these extents have every place that indices name, but for places along `axis`.
-bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis);
-
 /// What a reference function's own decisions read of a call: the contents of some operands, which
 /// must be constants, and the types of all.
 class ShapeOperands {

@@ -123,15 +123,6 @@ Result<CombineFunction> scatterReduction(const Node& node, DType type) {
     return found;
 }
 
-bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis) {
-    if (indices.size() != data.size())
-        return false;
-    for (size_t d = 0; d < data.size(); ++d)
-        if (d != axis && indices[d] > data[d])
-            return false;
-    return true;
-}
-
 KernelResult prepareScatter(const LibraryCall& call) {
     const OperandLayout &data = call.input(0).layout, &index = call.input(1).layout,
                         &updates = call.input(2).layout;

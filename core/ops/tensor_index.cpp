@@ -20,6 +20,15 @@ std::optional<size_t> normalizedAxis(int64_t axis, size_t rank) {
     return static_cast<size_t>(axis < 0 ? axis + signedRank : axis);
 }
 
+bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis) {
+    if (indices.size() != data.size())
+        return false;
+    for (size_t d = 0; d < data.size(); ++d)
+        if (d != axis && indices[d] > data[d])
+            return false;
+    return true;
+}
+
 std::optional<std::vector<size_t>> normalizedAxes(const std::vector<int64_t>& axes, size_t rank) {
     std::vector<size_t> out;
     std::vector<bool> seen(rank, false);

@@ -32,6 +32,9 @@ std::optional<size_t> normalizedAxis(int64_t axis, size_t rank);
 /// All axes in the given order; none when one is out of range or named twice.
 std::optional<std::vector<size_t>> normalizedAxes(const std::vector<int64_t>& axes, size_t rank);
 
+/// Whether data of these extents have every place that indices name, but for places along `axis`.
+bool coversElsewhere(const Extents& data, const Extents& indices, size_t axis);
+
 /// Numpy broadcasting; none when the extents do not fit.
 std::optional<Extents> broadcastExtents(const Extents& a, const Extents& b);
 

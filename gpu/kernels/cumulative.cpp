@@ -2,6 +2,7 @@
 // CumSum and CumProd. Where neighbours in memory are of different lines, and many, a thread walks a
 // line. Else a block does, each thread a piece of it: first its total, then, with the totals before
 // its own, the results. Pieces are joined in their order.
+#include "core/ops/tensor_index.h"
 #include "gpu/emit/emit_kernel.h"
 #include "gpu/kernels/library_view.h"
 
@@ -33,16 +34,14 @@ std::string sumType(DType type) {
 
 std::variant<CumulativeLine, Reason> lineOf(const LibraryView& view) {
     const LibraryOperand &x = view.input(0), &axisOperand = view.input(1), &y = view.output(0);
-    const auto rank = static_cast<int64_t>(x.layout.extents.size());
     const Attributes& attributes = view.node().attributes;
     if (x.pointer.empty() || y.pointer.empty() || !axisOperand.contents ||
         axisOperand.contents->elementCount() != 1 || x.layout.dtype == DType::Bool)
         return refusal("support", "an axis that is not known before");
-    int64_t axis = axisOperand.contents->intAt(0);
-    axis += axis < 0 ? rank : 0;
-    if (axis < 0 || axis >= rank)
+    const auto axis = normalizedAxis(axisOperand.contents->intAt(0), x.layout.extents.size());
+    if (!axis)
         return refusal("support", "no such axis");
-    const auto at = static_cast<size_t>(axis);
+    const size_t at = *axis;
     CumulativeLine out;
     out.length = x.layout.extents[at];
     out.dataStep = x.layout.strides[at];
@@ -51,7 +50,7 @@ std::variant<CumulativeLine, Reason> lineOf(const LibraryView& view) {
     out.exclusive = attributes.integer("exclusive") != 0;
     out.reverse = attributes.integer("reverse") != 0;
     const auto beside = [&](Extents of) {
-        of.erase(of.begin() + axis);
+        of.erase(of.begin() + static_cast<ptrdiff_t>(at));
         return of;
     };
     out.space = beside(x.layout.extents);

@@ -2,6 +2,7 @@
 // Gather, GatherElements and GatherND: a thread moves some consecutive elements that one index (or
 // tuple of an index) chooses. The reference stops at an index outside of the operand; a kernel
 // cannot, and gives zeros there.
+#include "core/ops/tensor_index.h"
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/library_view.h"
 #include "gpu/kernels/picked_axes.h"
@@ -74,26 +75,24 @@ std::optional<GatherOperands> operandsOf(const LibraryView& view) {
             dims.ofData(d);
         out.picked.numberStep = index.layout.strides.back();
     } else {
-        int64_t number = attributes.integer("axis", 0);
-        number += number < 0 ? static_cast<int64_t>(rank) : 0;
-        if (number < 0 || number >= static_cast<int64_t>(rank))
+        const auto axis = normalizedAxis(attributes.integer("axis", 0), rank);
+        if (!axis)
             return std::nullopt;
-        const auto axis = static_cast<size_t>(number);
-        dims.pick(axis);
+        dims.pick(*axis);
         if (view.node().op == Op::GatherElements) {
-            if (!reachesNoFurther(index.layout.extents, data.layout.extents, axis))
+            if (!coversElsewhere(data.layout.extents, index.layout.extents, *axis))
                 return std::nullopt;
             for (size_t d = 0; d < rank; ++d)
-                if (d == axis)
+                if (d == *axis)
                     dims.ofIndex(d);
                 else
                     dims.ofBoth(d);
         } else {
-            for (size_t d = 0; d < axis; ++d)
+            for (size_t d = 0; d < *axis; ++d)
                 dims.ofData(d);
             for (size_t i = 0; i < indexRank; ++i)
                 dims.ofIndex(i);
-            for (size_t d = axis + 1; d < rank; ++d)
+            for (size_t d = *axis + 1; d < rank; ++d)
                 dims.ofData(d);
         }
     }

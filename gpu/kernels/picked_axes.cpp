@@ -20,13 +20,6 @@ std::string PickedAxes::place(const std::string& index, const std::string& inden
     return out;
 }
 
-bool reachesNoFurther(const Extents& index, const Extents& data, size_t axis) {
-    bool out = index.size() == data.size();
-    for (size_t d = 0; out && d < data.size(); ++d)
-        out = d == axis || index[d] <= data[d];
-    return out;
-}
-
 bool picksPlaces(DType type) {
     return type == DType::Int64 || type == DType::Int32;
 }

@@ -25,9 +25,6 @@ struct PickedAxes {
     std::string place(const std::string& index, const std::string& indent) const;
 };
 
-/// An index of an element each, [.., K, ..] beside the axis, lies within the data.
-bool reachesNoFurther(const Extents& index, const Extents& data, size_t axis);
-
 /// Types of index tensors that kernels read.
 bool picksPlaces(DType type);
 

@@ -3,6 +3,7 @@
 // all indices of that line in their order, so that of two updates for one place the later one
 // stays, and sums do not depend on who is first. The reference stops at an index outside of the
 // operand; a kernel cannot, and leaves it out.
+#include "core/ops/tensor_index.h"
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/library_view.h"
 #include "gpu/kernels/picked_axes.h"
@@ -54,13 +55,12 @@ Extents withoutDim(Extents extents, size_t dim) {
 std::optional<ScatterOperands> elementOperands(const LibraryView& view) {
     const OperandLayout &data = view.input(0).layout, &index = view.input(1).layout;
     const OperandLayout &updates = view.input(2).layout, &result = view.output(0).layout;
-    const auto rank = static_cast<int64_t>(data.extents.size());
-    int64_t axis = view.node().attributes.integer("axis", 0);
-    axis += axis < 0 ? rank : 0;
-    if (axis < 0 || axis >= rank || updates.extents != index.extents ||
-        !reachesNoFurther(index.extents, data.extents, static_cast<size_t>(axis)))
+    const auto axis =
+        normalizedAxis(view.node().attributes.integer("axis", 0), data.extents.size());
+    if (!axis || updates.extents != index.extents ||
+        !coversElsewhere(data.extents, index.extents, *axis))
         return std::nullopt;
-    const auto at = static_cast<size_t>(axis);
+    const size_t at = *axis;
     ScatterOperands out;
     out.lines = withoutDim(data.extents, at);
     out.positions = {data.extents[at]};

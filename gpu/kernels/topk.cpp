@@ -2,6 +2,7 @@
 // TopK: a block holds one row as keys in registers and takes the best of what is left, one after
 // the other. A key has an element's order above and its place below, the first place largest, so
 // that no two are alike.
+#include "core/ops/tensor_index.h"
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/library_view.h"
 
@@ -38,15 +39,13 @@ bool hasOrder(DType type) {
 
 std::variant<TopKRow, Reason> rowOf(const LibraryView& view) {
     const LibraryOperand &x = view.input(0), &k = view.input(1);
-    const auto rank = static_cast<int64_t>(x.layout.extents.size());
-    int64_t axis = view.node().attributes.integer("axis", -1);
-    axis += axis < 0 ? rank : 0;
-    if (axis < 0 || axis >= rank || x.pointer.empty() || !k.contents ||
-        k.contents->elementCount() != 1)
+    const auto axis =
+        normalizedAxis(view.node().attributes.integer("axis", -1), x.layout.extents.size());
+    if (!axis || x.pointer.empty() || !k.contents || k.contents->elementCount() != 1)
         return refusal("support", "no such axis, or a number of places that is not known before");
     if (!hasOrder(x.layout.dtype))
         return refusal("dtype", fmt::format("no keys for {}", nameOf(x.layout.dtype)));
-    const auto at = static_cast<size_t>(axis);
+    const size_t at = *axis;
     TopKRow out;
     out.length = x.layout.extents[at];
     out.places = k.contents->intAt(0);
