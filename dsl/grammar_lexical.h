@@ -47,7 +47,7 @@ inline auto keyword(const char* word) {
 // Tables of words: the attribute is the word itself.
 
 struct WordTable : x3::symbols<std::string> {
-    WordTable(std::initializer_list<const char*> words) {
+    WordTable(std::initializer_list<const char*> words = {}) {
         for (const char* word : words)
             add(word, word);
     }

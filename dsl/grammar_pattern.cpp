@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grammar of what is matched: choices of chains of steps, terms, operands, types and tests.
+#include "core/graph/dtype.h"
 #include "dsl/grammar_lexical.h"
 
 namespace fuselage::dsl::grammar {
@@ -10,8 +11,16 @@ using Kind = ast::Term::Kind;
 using Quantifier = ast::Step::Quantifier;
 
 const WordTable typeFlag{"const", "scalar", "input"};
-const WordTable dtypeName{"float", "float16", "bfloat16", "double", "int8",   "int16", "int32",
-                          "int64", "uint8",   "uint16",   "uint32", "uint64", "bool",  "string"};
+
+/// Every element type of ONNX, as its textual syntax names it.
+WordTable elementTypes() {
+    WordTable out;
+    for (int64_t number = 1; auto type = dtypeFromOnnx(number); ++number)
+        out.add(nameOf(*type), nameOf(*type));
+    return out;
+}
+
+const WordTable dtypeName = elementTypes();
 const WordTable prefixWord{"ordered", "flat", "spec"};
 const WordTable inWord{"in"};
 const WordTable compareMark{"==", "!=", "<", "<=", ">", ">="};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grammar for editors that read tree-sitter: it names the words of the language and takes every
 // file that the language takes. The second needs `tree-sitter`, `node` and a C compiler.
+#include "core/graph/dtype.h"
 #include "dsl/print.h"
 #include "dsl/words.h"
 #include "tests/support/process.h"
@@ -45,6 +46,13 @@ TEST(TreeSitter, NamesTheWordsOfTheLanguage) {
         if (row.place != dsl::WordPlace::Flag)
             EXPECT_NE(colours.find("\"" + word + "\""), std::string::npos) << word;
     }
+}
+
+TEST(TreeSitter, NamesTheElementTypes) {
+    const std::string grammar = textOfFile(FUSELAGE_EDITORS "/tree-sitter/grammar.js");
+    for (int64_t number = 1; auto type = dtypeFromOnnx(number); ++number)
+        EXPECT_NE(grammar.find("'" + std::string(nameOf(*type)) + "'"), std::string::npos)
+            << nameOf(*type);
 }
 
 /// A parser made of the grammar, in a folder of its own.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/random_rules.h"
 
+#include "core/graph/dtype.h"
 #include "dsl/tokens.h"
 
 #include <initializer_list>
@@ -179,7 +180,7 @@ private:
         ast::TypeSpec out;
         out.flags = some(0, 2, [&] { return ast::Name{pick({"const", "scalar", "input"}), {}}; });
         out.dtypes = some(0, 2, [&] {
-            return ast::Name{pick({"float", "float16", "int64", "bool"}), {}};
+            return ast::Name{nameOf(*dtypeFromOnnx(1 + below(26))), {}};
         });
         out.hasDims = oneIn(2) || (out.flags.empty() && out.dtypes.empty());
         if (out.hasDims)

@@ -114,7 +114,8 @@ module.exports = grammar({
     _element_types: $ => seq($.element_type, repeat(seq('|', $.element_type))),
     element_type: _ => choice(
       'float', 'float16', 'bfloat16', 'double', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16', 'uint32', 'uint64',
-      'bool', 'string'),
+      'bool', 'string', 'complex64', 'complex128', 'float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2', 'float8e5m2fnuz',
+      'float8e8m0', 'float4e2m1', 'int4', 'uint4', 'int2', 'uint2'),
     dimensions: $ => seq('[', list(choice('...', $._expression)), ']'),
 
     // Expressions.
