@@ -95,6 +95,12 @@ RoutineWork ofGatherMatMul(const Operands& operands) {
     return {operands.results(), operands.results() * (x.empty() ? 0 : extentOf(x, x.size() - 1))};
 }
 
+/// Weights of a few bits: each of the results is one sum over K.
+RoutineWork ofBlockedWeights(const Node& node, const Operands& operands) {
+    return {operands.results(),
+            operands.results() * static_cast<double>(node.attributes.integer("K", 0))};
+}
+
 /// Every token changes and reads the whole state.
 RoutineWork ofLinearRecurrence(const Operands& operands) {
     const Extents query = operands.input(1);
@@ -126,6 +132,8 @@ RoutineWork routineWork(const Graph& graph, const Node& node) {
         return {operands.results() + operands.inputCount(2) * perUpdate, 0};
     case Op::GatherMatMul:
         return ofGatherMatMul(operands);
+    case Op::MatMulNBits:
+        return ofBlockedWeights(node, operands);
     case Op::LinearRecurrence:
         return ofLinearRecurrence(operands);
     case Op::GRU:

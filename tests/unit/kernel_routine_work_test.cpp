@@ -45,6 +45,13 @@ TEST(RoutineWork, LayersWithStatesMultiplyMatrices) {
     EXPECT_EQ(work.products, 5 * 2 * 16 * (3 + 4));
 }
 
+TEST(RoutineWork, WeightsOfFewBitsAreMultiplied) {
+    const RoutineWork work =
+        workOfModel("agraph (float[5,32] x, uint8[7,2,8] w, float[14] s) => (float[5,7] y) { y = "
+                    "com.microsoft.MatMulNBits<K = 32, N = 7, block_size = 16>(x, w, s) }");
+    EXPECT_DOUBLE_EQ(work.products, 5 * 7 * 32);
+}
+
 TEST(RoutineWork, WhatNobodyKnowsCountsAsNothing) {
     EXPECT_EQ(workOfModel("g (float[n,m] x, float[k] s) => (y) { y = Resize(x, , s) }").elements,
               0);
