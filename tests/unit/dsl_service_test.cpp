@@ -304,9 +304,9 @@ std::vector<std::string> tokenTexts(const std::string& text) {
 
 TEST(Format, theLibraryKeepsItsTokensAndIsStable) {
     for (const char* name :
-         {"std/activation", "std/all", "std/attention", "std/canonicalize", "std/convert",
-          "std/convolution", "std/forms", "std/horizontal", "std/indexing", "std/linear",
-          "std/normalization", "std/pointwise", "std/pooling", "std/quantize"}) {
+         {"std/activation", "std/all", "std/attention", "std/blocks", "std/canonicalize",
+          "std/convert", "std/convolution", "std/forms", "std/horizontal", "std/indexing",
+          "std/linear", "std/normalization", "std/pointwise", "std/pooling", "std/quantize"}) {
         const std::string text(*embeddedPattern(name));
         const std::string once = formatText(text);
         EXPECT_EQ(tokenTexts(text), tokenTexts(once)) << name;
