@@ -3,11 +3,9 @@
 // batch_first=False: fused and unfused, with the library and without rules. Processor time of one
 // thread, in turns; fails where a fused form is slower.
 #include "app/pipeline/fuse.h"
-#include "app/pipeline/inputs.h"
-#include "app/pipeline/planned.h"
 #include "core/passes/passes.h"
-#include "tests/bench/processor_time.h"
 #include "tests/bench/small_graph.h"
+#include "tests/bench/timed_form.h"
 
 #include <fmt/format.h>
 
@@ -70,66 +68,19 @@ std::string graphOf(const Layer& layer) {
                                 layer.width, body);
 }
 
-class Subject {
-public:
-    Subject(const Graph& graph, app::Form form) : m_backend(makeCpuBackend({1})) {
-        Progress progress;
-        app::PlanRequest request;
-        request.profile = &m_profile;
-        request.backend = m_backend.get();
-        m_plan =
-            app::planSide(std::make_shared<const Graph>(graph.clone()), form, request, progress)
-                ->plan;
-        m_executable = std::move(*m_backend->prepare(m_plan, progress));
-        m_inputs = *app::generateInputs(graph, 1);
-    }
-
-    double seconds(int runs) {
-        Progress progress;
-        const double begin = bench::processorSeconds();
-        for (int i = 0; i < runs; ++i)
-            (void)m_executable->outputs(m_inputs, progress);
-        return (bench::processorSeconds() - begin) / runs;
-    }
-
-    double predicted() const { return m_plan->totalPredicted().seconds; }
-
-private:
-    DeviceProfile m_profile = *deviceProfile("cpu");
-    std::unique_ptr<Backend> m_backend;
-    std::shared_ptr<const Plan> m_plan;
-    std::unique_ptr<Executable> m_executable;
-    std::vector<Tensor> m_inputs;
-};
-
-/// Median over turns of the fused time over the unfused.
-double ratio(Subject& unfused, Subject& fused) {
-    constexpr int turns = 15;
-    constexpr double secondsOfATurn = 0.005;
-    unfused.seconds(3);
-    fused.seconds(3);
-    const int runs = std::max(1, static_cast<int>(secondsOfATurn / unfused.seconds(3)));
-    std::vector<double> out;
-    for (int i = 0; i < turns; ++i) {
-        const double base = unfused.seconds(runs);
-        out.push_back(fused.seconds(runs) / base);
-    }
-    std::nth_element(out.begin(), out.begin() + turns / 2, out.end());
-    return out[turns / 2];
-}
-
 /// Whether the fused form is slower.
 bool compare(const Layer& layer, const app::RuleLibrary* library) {
     Progress progress;
     Graph graph = bench::smallGraph(graphOf(layer));
     (void)*foldConstants(graph, {}, progress);
-    Subject unfused(graph, app::Form::Unfused);
-    Subject fused(library ? app::fuseGraph(graph, *library, {}, progress)->graph : graph.clone(),
-                  app::Form::Fused);
+    bench::TimedForm unfused(graph, app::Form::Unfused);
+    bench::TimedForm fused(library ? app::fuseGraph(graph, *library, {}, progress)->graph
+                                   : graph.clone(),
+                           app::Form::Fused);
     const double expected = fused.predicted() / unfused.predicted();
-    double measured = ratio(unfused, fused);
+    double measured = bench::ratioOf(unfused, fused);
     if (measured > slowest) // once more, before it is said
-        measured = std::min(measured, ratio(unfused, fused));
+        measured = std::min(measured, bench::ratioOf(unfused, fused));
     fmt::print("{:34} {:9} {:9.2f} {:8.2f}{}\n", layer.name(), library ? "library" : "no rules",
                expected, measured, measured > slowest ? "  slower" : "");
     return measured > slowest;
