@@ -49,19 +49,47 @@ TileOperand tileOperand(const Access& access, const OperandLayout& layout, size_
 
 namespace {
 
-bool contiguous(int64_t rows, int64_t cols, int64_t rowStride, int64_t colStride) {
-    return (colStride == 1 || cols == 1) && (rows == 1 || rowStride == cols);
+/// The same elements in fewer planes: one row a plane is a row, and planes that follow each other
+/// as their rows do are one.
+void joinPlanes(TileShape& tile, TileShape& steps) {
+    if (tile.rows == 1)
+        steps.rows = steps.planes;
+    else if (tile.planes > 1 && steps.planes != tile.rows * steps.rows)
+        return;
+    tile = {1, tile.planes * tile.rows, tile.cols};
+    steps.planes = 0;
 }
 
-bool wholeGroups(int64_t rows, int64_t cols) {
-    return rows * cols % static_cast<int64_t>(laneGroup) == 0;
+/// Planes of a few floats: a call for each would take longer than its copy.
+bool loadFewFloats(const TileOperand& operand, float* lanes, const std::byte* source,
+                   const TileShape& tile, const TileShape& steps) {
+    constexpr int64_t few = 64;
+    if (operand.dtype != DType::Float32 || tile.planes == 1 || tile.rows * tile.cols > few)
+        return false;
+    const auto* in = reinterpret_cast<const float*>(source);
+    for (int64_t p = 0; p < tile.planes; ++p, in += steps.planes) {
+        const float* row = in;
+        for (int64_t r = 0; r < tile.rows; ++r, row += steps.rows, lanes += tile.cols)
+            for (int64_t c = 0; c < tile.cols; ++c)
+                lanes[c] = row[c * steps.cols];
+    }
+    return true;
+}
+
+bool contiguous(const TileShape& tile, const TileShape& steps) {
+    return (steps.cols == 1 || tile.cols == 1) && (tile.rows == 1 || steps.rows == tile.cols) &&
+           (tile.planes == 1 || steps.planes == tile.rows * tile.cols);
+}
+
+bool wholeGroups(const TileShape& tile) {
+    return tile.elements() % static_cast<int64_t>(laneGroup) == 0;
 }
 
 } // namespace
 
 void TileLoader::load(const TileCode& code, TileCode::Frame& frame, size_t k,
-                      const TileOperand& operand, const std::byte* source, int64_t rows,
-                      int64_t cols, int64_t rowStride, int64_t colStride) {
+                      const TileOperand& operand, const std::byte* source, TileShape tile,
+                      TileShape steps) {
     Held& held = m_held[k];
     if (code.uniformInput(k)) {
         if (held.source != source)
@@ -69,31 +97,47 @@ void TileLoader::load(const TileCode& code, TileCode::Frame& frame, size_t k,
         held.source = source;
         return;
     }
-    if (operand.lanesAreElements && wholeGroups(rows, cols) &&
-        contiguous(rows, cols, rowStride, colStride)) {
+    if (operand.lanesAreElements && wholeGroups(tile) && contiguous(tile, steps)) {
         frame.slots[k] = const_cast<std::byte*>(source); // no instruction writes an input slot
         return;
     }
     frame.slots[k] = frame.buffers[k];
-    if (held.source == source && held.rows == rows && held.cols == cols &&
-        held.rowStride == rowStride && held.colStride == colStride)
+    if (held.source == source && held.tile == tile && held.steps == steps)
         return;
-    operand.load(frame.buffers[k], source, static_cast<size_t>(rows), static_cast<size_t>(cols),
-                 rowStride, colStride);
-    held = {source, rows, cols, rowStride, colStride};
+    held = {source, tile, steps};
+    joinPlanes(tile, steps);
+    if (loadFewFloats(operand, static_cast<float*>(frame.buffers[k]), source, tile, steps))
+        return;
+    const size_t bytes = laneBytes(code.inputLane(k));
+    for (int64_t plane = 0; plane < tile.planes; ++plane)
+        operand.load(static_cast<std::byte*>(frame.buffers[k]) +
+                         static_cast<size_t>(plane * tile.rows * tile.cols) * bytes,
+                     source + plane * steps.planes * static_cast<int64_t>(operand.elementBytes),
+                     static_cast<size_t>(tile.rows), static_cast<size_t>(tile.cols), steps.rows,
+                     steps.cols);
 }
 
 bool redirectOutput(const TileCode& code, TileCode::Frame& frame, size_t k,
-                    const TileOperand& operand, std::byte* target, int64_t rows, int64_t cols,
-                    int64_t rowStride, int64_t colStride, bool inPlace) {
-    bool direct = operand.lanesAreElements && wholeGroups(rows, cols) &&
-                  contiguous(rows, cols, rowStride, colStride) &&
+                    const TileOperand& operand, std::byte* target, const TileShape& tile,
+                    const TileShape& steps, bool inPlace) {
+    bool direct = operand.lanesAreElements && wholeGroups(tile) && contiguous(tile, steps) &&
                   (inPlace ? code.redirectableInPlace(k) : code.redirectable(k));
     if (direct)
         code.redirect(frame, k, target);
     else if (code.redirectable(k)) // else the slot is an input's
         code.unredirect(frame, k);
     return direct;
+}
+
+void storeTile(const TileOperand& operand, std::byte* target, const void* lanes, size_t bytesOfLane,
+               TileShape tile, TileShape steps) {
+    joinPlanes(tile, steps);
+    for (int64_t plane = 0; plane < tile.planes; ++plane)
+        operand.store(target + plane * steps.planes * static_cast<int64_t>(operand.elementBytes),
+                      static_cast<const std::byte*>(lanes) +
+                          static_cast<size_t>(plane * tile.rows * tile.cols) * bytesOfLane,
+                      static_cast<size_t>(tile.rows), static_cast<size_t>(tile.cols), steps.rows,
+                      steps.cols);
 }
 
 namespace {
@@ -107,6 +151,8 @@ bool meetsEachOnce(const TileSpace& space, size_t k) {
     };
     for (const Loop& loop : space.outer)
         add(loop);
+    if (!space.planes.strides.empty())
+        add(space.planes);
     add(space.rows);
     add(space.cols);
     std::sort(moving.begin(), moving.end());
@@ -147,12 +193,13 @@ TouchCounter::TouchCounter(const TileSpace& space, const std::vector<TileOperand
 }
 
 void TouchCounter::mark(std::vector<uint8_t>& touched, size_t k, const TileCursor& cursor) const {
-    for (int64_t r = 0; r < cursor.rows(); ++r)
-        for (int64_t c = 0; c < cursor.cols(); ++c) {
-            int64_t at =
-                cursor.offset(k) + r * m_space.rows.strides[k] + c * m_space.cols.strides[k];
-            __atomic_store_n(&touched[static_cast<size_t>(at)], 1, __ATOMIC_RELAXED);
-        }
+    const TileShape steps = m_space.steps(k);
+    for (int64_t p = 0; p < cursor.shape().planes; ++p)
+        for (int64_t r = 0; r < cursor.rows(); ++r)
+            for (int64_t c = 0; c < cursor.cols(); ++c) {
+                int64_t at = cursor.offset(k) + p * steps.planes + r * steps.rows + c * steps.cols;
+                __atomic_store_n(&touched[static_cast<size_t>(at)], 1, __ATOMIC_RELAXED);
+            }
 }
 
 void TouchCounter::note(const TileCursor& cursor) {

@@ -31,10 +31,9 @@ class TileLoader {
 public:
     explicit TileLoader(size_t inputs) : m_held(inputs) {}
 
-    /// Makes input `k` of the frame hold rows x cols elements at `source`.
+    /// Makes input `k` of the frame hold the tile's elements at `source`.
     void load(const TileCode& code, TileCode::Frame& frame, size_t k, const TileOperand& operand,
-              const std::byte* source, int64_t rows, int64_t cols, int64_t rowStride,
-              int64_t colStride);
+              const std::byte* source, TileShape tile, TileShape steps);
 
     /// Input `k` has new values at the same place.
     void forget(size_t k) { m_held[k] = {}; }
@@ -42,7 +41,7 @@ public:
 private:
     struct Held {
         const std::byte* source = nullptr;
-        int64_t rows = 0, cols = 0, rowStride = 0, colStride = 0;
+        TileShape tile, steps;
     };
 
     std::vector<Held> m_held;
@@ -50,8 +49,12 @@ private:
 
 /// Points output `k` at the operand's memory when the tape can compute straight into it.
 bool redirectOutput(const TileCode& code, TileCode::Frame& frame, size_t k,
-                    const TileOperand& operand, std::byte* target, int64_t rows, int64_t cols,
-                    int64_t rowStride, int64_t colStride, bool inPlace);
+                    const TileOperand& operand, std::byte* target, const TileShape& tile,
+                    const TileShape& steps, bool inPlace);
+
+/// Stores lanes to the tile's elements at `target`.
+void storeTile(const TileOperand& operand, std::byte* target, const void* lanes, size_t bytesOfLane,
+               TileShape tile, TileShape steps);
 
 /// Counts distinct elements per operand over the accesses of one space.
 class TouchCounter {

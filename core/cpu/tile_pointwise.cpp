@@ -70,15 +70,15 @@ PointwiseKernel::PointwiseKernel(const PointwiseInParts& parts, const PrepareCon
     for (const TileOperand& operand : m_operands)
         accesses.push_back(operand.access);
     // The tile's shape decides which inputs are uniform, and the code's buffers decide its size.
-    m_space = tileSpace(program.space, accesses, 0, 1024);
+    size_t lanesOfTile = 1024;
     for (int round = 0; round < 2; ++round) {
+        m_space = tileSpace(program.space, accesses, 0, lanesOfTile);
+        addPlanes(m_space, lanesOfTile);
         std::vector<bool> uniform;
         for (size_t k = m_writes; k < m_operands.size(); ++k)
-            uniform.push_back(m_space.cols.strides[k] == 0 &&
-                              (m_space.tileRows == 1 || m_space.rows.strides[k] == 0));
+            uniform.push_back(m_space.isUniform(k));
         m_code = TileCode(lanes.tape, uniform, context.table, context.strict());
-        if (round == 0)
-            m_space = tileSpace(program.space, accesses, 0, lanesThatFit(m_code.bytesPerLane()));
+        lanesOfTile = lanesThatFit(m_code.bytesPerLane());
     }
     tactic = std::string("tile interpreter ") + context.table.name +
              (m_parts.empty() ? "" : ", small operands first");
@@ -160,30 +160,28 @@ void PointwiseKernel::runTiles(const Operands& operands, const std::byte* parts,
     size_t reads = m_operands.size() - m_writes;
     TileLoader loader(reads);
     std::vector<bool> direct(m_writes);
-    const auto& rowStrides = m_space.rows.strides;
-    const auto& colStrides = m_space.cols.strides;
     TileCursor cursor(m_space, begin);
     for (size_t tile = begin; tile < end; ++tile) {
-        int64_t rows = cursor.rows(), cols = cursor.cols();
+        const TileShape& shape = cursor.shape();
         for (size_t k = 0; k < reads; ++k) {
             size_t at = m_writes + k;
             const TileOperand& x = m_operands[at];
             const std::byte* source = inputAt(x.operand, operands, parts) +
                                       cursor.offset(at) * static_cast<int64_t>(x.elementBytes);
-            loader.load(m_code, frame, k, x, source, rows, cols, rowStrides[at], colStrides[at]);
+            loader.load(m_code, frame, k, x, source, shape, m_space.steps(at));
         }
         auto target = [&](size_t k) {
             return operands.outputs[m_operands[k].operand] +
                    cursor.offset(k) * static_cast<int64_t>(m_operands[k].elementBytes);
         };
         for (size_t k = 0; k < m_writes; ++k)
-            direct[k] = redirectOutput(m_code, frame, k, m_operands[k], target(k), rows, cols,
-                                       rowStrides[k], colStrides[k], inPlace);
-        m_code.run(frame, roundUpToGroup(static_cast<size_t>(rows * cols)));
+            direct[k] = redirectOutput(m_code, frame, k, m_operands[k], target(k), shape,
+                                       m_space.steps(k), inPlace);
+        m_code.run(frame, roundUpToGroup(static_cast<size_t>(shape.elements())));
         for (size_t k = 0; k < m_writes; ++k)
             if (!direct[k])
-                m_operands[k].store(target(k), m_code.output(frame, k), static_cast<size_t>(rows),
-                                    static_cast<size_t>(cols), rowStrides[k], colStrides[k]);
+                storeTile(m_operands[k], target(k), m_code.output(frame, k),
+                          laneBytes(m_code.outputLane(k)), shape, m_space.steps(k));
         if (counter)
             counter->note(cursor);
         if (tile + 1 < end)

@@ -69,13 +69,23 @@ void RowKernel::listScalars() {
 
 /// Tapes, tiles and what is kept between the stages. Rows of one tile keep whatever a later tape
 /// needs again: it lies in the first cache. Longer ones keep what takes longer than reading it
-/// from the second one, if that holds it.
+/// from the second one, if that holds it; of rows that lie across, as many are a block's.
 void RowKernel::chooseTiles(const PrepareContext& context) {
-    compileTiles(context, {});
+    constexpr int64_t leastAcross = 64; // a few lines beside each other
+    RowReuseLimits limits;
+    compileTiles(context, limits);
     if (m_tiles > 1)
-        compileTiles(context, {dearToRepeat, true});
+        compileTiles(context, limits = {dearToRepeat, true});
     if (!m_elements.sameTiles(m_inner))
-        compileTiles(context, {m_tiles > 1 ? dearToRepeat : 1, false});
+        compileTiles(context, limits = {m_tiles > 1 ? dearToRepeat : 1, false});
+    if (m_kind == RowTiles::Across && keptBytes() > mostKeptBytes &&
+        m_blockPlanes * m_blockRows > leastAcross) {
+        constexpr auto group = static_cast<int64_t>(laneGroup);
+        const auto each = static_cast<int64_t>(keptBytes()) / (m_blockPlanes * m_blockRows);
+        m_mostAcross =
+            std::max(leastAcross, static_cast<int64_t>(mostKeptBytes) / each / group * group);
+        compileTiles(context, limits);
+    }
     if (keptBytes() > mostKeptBytes)
         compileTiles(context, {std::numeric_limits<int64_t>::max(), false});
 }
@@ -100,7 +110,7 @@ void RowKernel::compileTiles(const PrepareContext& context, const RowReuseLimits
             bytes = std::max(bytes, code.bytesPerLane());
         m_lanes = round == 0 ? lanesThatFit(bytes) : m_lanes;
     }
-    m_lanes = roundUpToGroup(static_cast<size_t>(m_blockRows) *
+    m_lanes = roundUpToGroup(static_cast<size_t>(m_blockPlanes * m_blockRows) *
                              std::max(m_inner.lanes(), m_elements.lanes()));
     m_tiles = m_inner.tileCount();
     m_keptOf.assign(1, 0);
@@ -137,9 +147,10 @@ void RowKernel::chooseExtents(int64_t limit) {
     m_inner.rows = m_inner.cols = still;
     m_inner.tileRows = m_inner.tileCols = 1;
     if (m_kind == RowTiles::Across) {
-        m_blockRows = std::min(rows, limit);
+        m_blockRows = std::min({rows, limit, m_mostAcross});
         m_inner.rows = last;
-        m_inner.tileRows = std::clamp<int64_t>(limit / m_blockRows, 1, reduced);
+        m_blockPlanes = planesOf(limit);
+        m_inner.tileRows = std::clamp<int64_t>(limit / (m_blockPlanes * m_blockRows), 1, reduced);
     } else {
         m_inner.cols = last;
         m_inner.tileCols = std::min(reduced, limit);
@@ -157,11 +168,32 @@ void RowKernel::chooseExtents(int64_t limit) {
             m_inner.tileRows = depth;
         }
         m_kind = m_blockRows == 1 ? RowTiles::Within : RowTiles::Along;
+        m_blockPlanes = m_kind == RowTiles::Along ? planesOf(limit) : 1;
     }
     m_inner.outer = std::move(loops);
     m_elements = m_inner;
     if (m_kind == RowTiles::Within)
         transposeElements(limit);
+}
+
+/// How many turns of the loop around its rows a block takes. Rows that lie across go on beside each
+/// other in the next turn, mostly. Besides, a block of a few elements costs as much as one of
+/// hundreds; of more than these, the loads of many short pieces cost more than is saved.
+int64_t RowKernel::planesOf(int64_t limit) const {
+    if (m_outerLoops.empty() || m_blockRows != m_rowLoop.extent)
+        return 1;
+    const Loop& planes = m_outerLoops.back();
+    const int64_t step = planes.strides[m_mainOperand];
+    if (m_kind == RowTiles::Across && step == m_blockRows)
+        return std::clamp<int64_t>(std::min(limit, m_mostAcross) / m_blockRows, 1, planes.extent);
+    int64_t elements = m_blockRows;
+    for (const Loop& loop : m_innerLoops)
+        elements *= loop.extent;
+    const bool isDense = !m_innerLoops.empty() && step == elements;
+    const int64_t few = isDense ? 64 : 256;
+    return elements > few
+               ? 1
+               : std::clamp<int64_t>(limit / std::max<int64_t>(elements, 1), 1, planes.extent);
 }
 
 /// Elements of a row that are written along another of its loops than they are read along: in
@@ -268,9 +300,10 @@ void RowKernel::makeLoops(const std::vector<StridedAccess>& accesses) {
     m_rowLoop = takeLast(m_outerLoops, {1, std::vector<int64_t>(accesses.size(), 0)});
 }
 
-/// Whether memory is contiguous across rows rather than along them; then that loop becomes last.
+/// Whether memory is contiguous across rows rather than along them; then that loop becomes last. So
+/// it is where a row is one element.
 bool RowKernel::chooseOuter() {
-    if (m_innerLoops.empty() || m_innerLoops.back().strides[m_mainOperand] == 1)
+    if (!m_innerLoops.empty() && m_innerLoops.back().strides[m_mainOperand] == 1)
         return false;
     for (size_t i = 0; i < m_outerLoops.size(); ++i) {
         if (m_outerLoops[i].strides[m_mainOperand] != 1)
@@ -294,10 +327,11 @@ TileCode RowKernel::tileCode(size_t code, const TileSpace& tiles,
     for (size_t k = 0; k < tape.inputs.size(); ++k) {
         size_t at = firstRead + k;
         if (at < m_operands.size())
-            uniform.push_back(tileColLoop(tiles).strides[at] == 0 &&
+            uniform.push_back(tileColLoop(tiles).strides[at] == 0 && planeStep(at) == 0 &&
                               (tileRows == 1 || tileRowLoop(tiles).strides[at] == 0));
         else
-            uniform.push_back(k < firstKept && m_kind != RowTiles::Across && m_blockRows == 1);
+            uniform.push_back(k < firstKept && m_kind != RowTiles::Across &&
+                              m_blockPlanes * m_blockRows == 1);
     }
     return {tape, uniform, context.table, context.strict()};
 }

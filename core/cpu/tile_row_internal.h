@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows are worked on in blocks. A tile is one of three: rows x reduced positions (memory is
-// contiguous along what is reduced), reduced x reduced positions of one row (of one or two of its
-// loops), or reduced positions x rows (contiguous across rows).
-// Results of reductions are row scalars, one lane a row; tapes that run over tiles read them
-// expanded. The tiles of a row are cut into parts, by shape alone: reductions go part by part and
-// the parts' results are folded in their order, so it does not matter which thread takes a part.
-// What a stage computed for each element and a later tape needs again is kept between them, tile by
-// tile, where it fits (core/kernel/row_reuse.h).
+// Rows are worked on in blocks: some of the innermost loop over rows, and where these are few and
+// short, of several turns of the loop around it (planes). A tile is one of three: rows x reduced
+// positions (memory is contiguous along what is reduced), reduced x reduced positions of one row
+// (of one or two of its loops), or reduced positions x rows (contiguous across rows). Results of
+// reductions are row scalars, one lane a row; tapes that run over tiles read them expanded. The
+// tiles of a row are cut into parts, by shape alone: reductions go part by part and the parts'
+// results are folded in their order, so it does not matter which thread takes a part. What a stage
+// computed for each element and a later tape needs again is kept between them, tile by tile, where
+// it fits (core/kernel/row_reuse.h).
 #pragma once
 
 #include "core/cpu/kernel.h"
 #include "core/cpu/tile_operands.h"
 #include "core/kernel/row_reuse.h"
 
+#include <limits>
 #include <vector>
 
 namespace fuselage::cpu {
@@ -58,6 +60,7 @@ private:
     void placeScalars();
     void makeLoops(const std::vector<StridedAccess>& accesses);
     bool chooseOuter();
+    int64_t planesOf(int64_t limit) const;
     TileCode tileCode(size_t code, const TileSpace& tiles, const PrepareContext& context) const;
     TileCode rowCode(const Tape& tape, const PrepareContext& context) const;
 
@@ -69,8 +72,7 @@ private:
     void runBlock(Worker& worker) const;
     void runShared(Worker& lead, std::byte* parts, size_t block, Threads& threads) const;
     template <typename Visit>
-    void forEachTile(const Worker& worker, const TileSpace& tiles, size_t part,
-                     Visit&& visit) const;
+    void forEachTile(Worker& worker, const TileSpace& tiles, size_t part, Visit&& visit) const;
     void forgetScalars(Worker& worker, size_t code) const;
     void loadTile(Worker& worker, size_t code, const TileSpace& tiles, const Tile& tile) const;
     void runTile(Worker& worker, size_t code, const Tile& tile) const;
@@ -87,6 +89,15 @@ private:
     void finishStage(Worker& worker, size_t stage) const;
     void runScalars(Worker& worker, size_t stage) const;
 
+    /// Steps from one of a block's planes to the next, in elements.
+    int64_t planeStep(size_t operand) const {
+        return m_blockPlanes > 1 ? m_outerLoops.back().strides[operand] : 0;
+    }
+
+    TileShape shapeOf(const Worker& worker, const Tile& tile) const;
+    TileShape stepsOf(const TileSpace& tiles, size_t operand) const;
+    TileShape stepsOfScalars(const Worker& worker) const;
+
     const Loop& tileRowLoop(const TileSpace& tiles) const {
         return m_kind == RowTiles::Along ? m_rowLoop : tiles.rows;
     }
@@ -98,7 +109,9 @@ private:
     /// Bytes that one block's kept values take.
     size_t keptBytes() const { return m_keptOf.empty() ? 0 : m_keptOf.back() * m_tiles; }
 
-    size_t scalarLanes() const { return roundUpToGroup(static_cast<size_t>(m_blockRows)); }
+    size_t scalarLanes() const {
+        return roundUpToGroup(static_cast<size_t>(m_blockPlanes * m_blockRows));
+    }
 
     Row m_program;
     std::vector<OperandLayout> m_inputs, m_outputs;
@@ -114,9 +127,12 @@ private:
     TileSpace m_elements;           ///< the same for what is written per element
     std::vector<int64_t> m_offsets;
     RowTiles m_kind = RowTiles::Along;
-    int64_t m_blockRows = 1; ///< rows of a block
-    size_t m_tiles = 0;      ///< of a block
-    size_t m_parts = 1;      ///< of a block
+    int64_t m_blockRows = 1;   ///< rows of a block, of each plane
+    int64_t m_blockPlanes = 1; ///< of the last one of m_outerLoops
+    /// Of these, where they lie across: so many that what a block keeps fits.
+    int64_t m_mostAcross = std::numeric_limits<int64_t>::max();
+    size_t m_tiles = 0; ///< of a block
+    size_t m_parts = 1; ///< of a block
     bool m_noRows = false;
     RowReuse m_reuse;                 ///< the tapes of m_codes
     std::vector<size_t> m_keptOf;     ///< where each kept value of a tile begins, and their end
@@ -137,8 +153,12 @@ struct RowKernel::Worker {
     std::byte* kept;
     std::vector<TileCode::Frame> frames, rowFrames;
     std::vector<TileLoader> loaders;
-    std::vector<int64_t> offsets; ///< of the block's first element, per operand
-    int64_t rows = 0;
+    std::vector<int64_t> offsets;       ///< of the block's first element, per operand
+    std::vector<int64_t> offsetsOfTile; ///< while one is visited
+    std::vector<bool> direct;           ///< while one is written: straight into memory
+    int64_t planes = 1, rows = 0;       ///< of the block; of each plane
+
+    int64_t blockRows() const { return planes * rows; }
 };
 
 } // namespace fuselage::cpu

@@ -13,6 +13,10 @@ int64_t RowKernel::blockCount() const {
     int64_t blocks = (m_rowLoop.extent + m_blockRows - 1) / m_blockRows;
     for (const Loop& loop : m_outerLoops)
         blocks *= loop.extent;
+    if (m_blockPlanes > 1) {
+        const int64_t planes = m_outerLoops.back().extent;
+        blocks = blocks / planes * ((planes + m_blockPlanes - 1) / m_blockPlanes);
+    }
     return blocks;
 }
 
@@ -54,8 +58,17 @@ void RowKernel::run(const Operands& operands, RunContext& context) {
 }
 
 RowKernel::Worker RowKernel::newWorker(const Operands& operands, std::byte* memory) const {
-    Worker out{operands,  memory, memory + m_scalarBytes, nullptr, nullptr, {}, {}, {},
-               m_offsets, 0};
+    Worker out{operands,
+               memory,
+               memory + m_scalarBytes,
+               nullptr,
+               nullptr,
+               {},
+               {},
+               {},
+               m_offsets,
+               m_offsets,
+               std::vector<bool>(m_elementWrites)};
     out.part = out.total + m_accumulatorBytes;
     memory = out.part + m_accumulatorBytes;
     for (const TileCode& code : m_codes) {
@@ -81,8 +94,13 @@ void RowKernel::place(Worker& worker, size_t block) const {
     for (size_t k = 0; k < m_operands.size(); ++k)
         worker.offsets[k] += first * m_rowLoop.strides[k];
     for (size_t i = m_outerLoops.size(); i-- > 0;) {
-        int64_t at = rest % m_outerLoops[i].extent;
-        rest /= m_outerLoops[i].extent;
+        const int64_t extent = m_outerLoops[i].extent;
+        const int64_t each = i + 1 == m_outerLoops.size() ? m_blockPlanes : 1;
+        const int64_t steps = (extent + each - 1) / each;
+        const int64_t at = rest % steps * each;
+        rest /= steps;
+        if (each > 1)
+            worker.planes = std::min(each, extent - at);
         for (size_t k = 0; k < m_operands.size(); ++k)
             worker.offsets[k] += at * m_outerLoops[i].strides[k];
     }
@@ -148,6 +166,29 @@ std::byte* RowKernel::keptAt(const Worker& worker, uint32_t value, size_t tile) 
     return worker.kept + tile * m_keptOf.back() + m_keptOf[value];
 }
 
+TileShape RowKernel::shapeOf(const Worker& worker, const Tile& tile) const {
+    switch (m_kind) {
+    case RowTiles::Along:
+        return {worker.planes, worker.rows, tile.cols};
+    case RowTiles::Across:
+        return {tile.rows, worker.planes, worker.rows};
+    default:
+        return {1, tile.rows, tile.cols};
+    }
+}
+
+TileShape RowKernel::stepsOf(const TileSpace& tiles, size_t operand) const {
+    const int64_t rows = tileRowLoop(tiles).strides[operand];
+    const int64_t cols = tileColLoop(tiles).strides[operand];
+    return m_kind == RowTiles::Across ? TileShape{rows, planeStep(operand), cols}
+                                      : TileShape{planeStep(operand), rows, cols};
+}
+
+/// Of row scalars, one a row of the block.
+TileShape RowKernel::stepsOfScalars(const Worker& worker) const {
+    return m_kind == RowTiles::Across ? TileShape{0, worker.rows, 1} : TileShape{worker.rows, 1, 0};
+}
+
 void RowKernel::loadTile(Worker& worker, size_t code, const TileSpace& tiles,
                          const Tile& tile) const {
     const TileCode& tape = m_codes[code];
@@ -156,7 +197,7 @@ void RowKernel::loadTile(Worker& worker, size_t code, const TileSpace& tiles,
     const size_t reads = m_operands.size() - firstRead;
     const std::vector<uint32_t>& kept = m_reuse.parts[code].reads;
     const size_t firstKept = tape.inputCount() - kept.size();
-    const bool across = m_kind == RowTiles::Across;
+    const TileShape shape = shapeOf(worker, tile);
     for (size_t k = 0; k < firstKept; ++k) {
         if (!tape.usesInput(k))
             continue;
@@ -165,14 +206,13 @@ void RowKernel::loadTile(Worker& worker, size_t code, const TileSpace& tiles,
             const std::byte* source =
                 worker.operands.inputs[x.operand] +
                 tile.offsets[firstRead + k] * static_cast<int64_t>(x.elementBytes);
-            worker.loaders[code].load(tape, frame, k, x, source, tile.rows, tile.cols,
-                                      tileRowLoop(tiles).strides[firstRead + k],
-                                      tileColLoop(tiles).strides[firstRead + k]);
+            worker.loaders[code].load(tape, frame, k, x, source, shape,
+                                      stepsOf(tiles, firstRead + k));
             continue;
         }
         const RowScalar& scalar = m_scalars[k - reads];
-        worker.loaders[code].load(tape, frame, k, scalar.operand, worker.scalars + scalar.at,
-                                  tile.rows, tile.cols, across ? 0 : 1, across ? 1 : 0);
+        worker.loaders[code].load(tape, frame, k, scalar.operand, worker.scalars + scalar.at, shape,
+                                  stepsOfScalars(worker));
     }
     for (size_t k = 0; k < kept.size(); ++k)
         frame.slots[firstKept + k] = keptAt(worker, kept[k], tile.index);
@@ -197,25 +237,23 @@ void RowKernel::runElements(Worker& worker, size_t part) const {
     const size_t at = m_program.stages.size();
     const TileCode& code = m_codes[at];
     TileCode::Frame& frame = worker.frames[at];
-    const auto& rowStrides = tileRowLoop(m_elements).strides;
-    const auto& colStrides = tileColLoop(m_elements).strides;
-    std::vector<bool> direct(m_elementWrites);
+    std::vector<bool>& direct = worker.direct;
     forgetScalars(worker, at);
     forEachTile(worker, m_elements, part, [&](const Tile& tile) {
         loadTile(worker, at, m_elements, tile);
+        const TileShape shape = shapeOf(worker, tile);
         auto target = [&](size_t k) {
             return worker.operands.outputs[m_operands[k].operand] +
                    tile.offsets[k] * static_cast<int64_t>(m_operands[k].elementBytes);
         };
         for (size_t k = 0; k < m_elementWrites; ++k)
-            direct[k] = redirectOutput(code, frame, k, m_operands[k], target(k), tile.rows,
-                                       tile.cols, rowStrides[k], colStrides[k], true);
+            direct[k] = redirectOutput(code, frame, k, m_operands[k], target(k), shape,
+                                       stepsOf(m_elements, k), true);
         runTile(worker, at, tile);
         for (size_t k = 0; k < m_elementWrites; ++k)
             if (!direct[k])
-                m_operands[k].store(target(k), code.output(frame, k),
-                                    static_cast<size_t>(tile.rows), static_cast<size_t>(tile.cols),
-                                    rowStrides[k], colStrides[k]);
+                storeTile(m_operands[k], target(k), code.output(frame, k),
+                          laneBytes(code.outputLane(k)), shape, stepsOf(m_elements, k));
     });
 }
 
@@ -230,8 +268,8 @@ void RowKernel::runRowResults(Worker& worker) const {
         const TileOperand& x = m_operands[at];
         std::byte* target = worker.operands.outputs[x.operand] +
                             worker.offsets[at] * static_cast<int64_t>(x.elementBytes);
-        x.store(target, code.output(frame, k), 1, static_cast<size_t>(worker.rows), 0,
-                m_rowLoop.strides[at]);
+        storeTile(x, target, code.output(frame, k), laneBytes(code.outputLane(k)),
+                  {1, worker.planes, worker.rows}, {0, planeStep(at), m_rowLoop.strides[at]});
     }
 }
 

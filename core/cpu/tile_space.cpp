@@ -17,7 +17,7 @@ constexpr int64_t fewLanes = 64; ///< of a tile that is hardly worth its overhea
 size_t TileSpace::tileCount() const {
     if (empty)
         return 0;
-    int64_t count = rowTiles() * colTiles();
+    int64_t count = planeTiles() * rowTiles() * colTiles();
     for (const Loop& loop : outer)
         count *= loop.extent;
     return static_cast<size_t>(count);
@@ -27,7 +27,8 @@ bool TileSpace::sameTiles(const TileSpace& other) const {
     auto same = [](const Loop& a, const Loop& b) {
         return a.extent == b.extent && a.strides == b.strides;
     };
-    return same(rows, other.rows) && same(cols, other.cols) && tileRows == other.tileRows &&
+    return same(planes, other.planes) && same(rows, other.rows) && same(cols, other.cols) &&
+           tilePlanes == other.tilePlanes && tileRows == other.tileRows &&
            tileCols == other.tileCols &&
            std::equal(outer.begin(), outer.end(), other.outer.begin(), other.outer.end(), same);
 }
@@ -79,14 +80,28 @@ TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& oper
     return out;
 }
 
+void addPlanes(TileSpace& space, size_t maxLanes) {
+    const auto limit = static_cast<int64_t>(maxLanes);
+    const int64_t each = space.tileRows * space.tileCols;
+    if (space.outer.empty() || space.tileRows != space.rows.extent ||
+        space.tileCols != space.cols.extent || 2 * each > limit)
+        return;
+    space.planes = std::move(space.outer.back());
+    space.outer.pop_back();
+    space.tilePlanes = std::clamp<int64_t>(limit / each, 1, space.planes.extent);
+}
+
 TileCursor::TileCursor(const TileSpace& space, size_t tile)
-    : m_space(&space), m_index(space.outer.size() + 2, 0) {
+    : m_space(&space), m_index(space.outer.size() + 3, 0) {
     auto rest = static_cast<int64_t>(tile);
-    m_index.back() = rest % space.colTiles();
+    const size_t loops = space.outer.size();
+    m_index[loops + 2] = rest % space.colTiles();
     rest /= space.colTiles();
-    m_index[space.outer.size()] = rest % space.rowTiles();
+    m_index[loops + 1] = rest % space.rowTiles();
     rest /= space.rowTiles();
-    for (size_t i = space.outer.size(); i-- > 0;) {
+    m_index[loops] = rest % space.planeTiles();
+    rest /= space.planeTiles();
+    for (size_t i = loops; i-- > 0;) {
         m_index[i] = rest % space.outer[i].extent;
         rest /= space.outer[i].extent;
     }
@@ -96,12 +111,16 @@ TileCursor::TileCursor(const TileSpace& space, size_t tile)
 
 void TileCursor::place() {
     const TileSpace& s = *m_space;
-    int64_t row = m_index[s.outer.size()] * s.tileRows;
-    int64_t col = m_index.back() * s.tileCols;
-    m_rows = std::min(s.tileRows, s.rows.extent - row);
-    m_cols = std::min(s.tileCols, s.cols.extent - col);
+    const size_t loops = s.outer.size();
+    const int64_t plane = m_index[loops] * s.tilePlanes;
+    const int64_t row = m_index[loops + 1] * s.tileRows;
+    const int64_t col = m_index[loops + 2] * s.tileCols;
+    m_shape = {std::min(s.tilePlanes, s.planes.extent - plane),
+               std::min(s.tileRows, s.rows.extent - row),
+               std::min(s.tileCols, s.cols.extent - col)};
     for (size_t k = 0; k < m_offsets.size(); ++k) {
-        int64_t offset = s.offsets[k] + row * s.rows.strides[k] + col * s.cols.strides[k];
+        const TileShape steps = s.steps(k);
+        int64_t offset = s.offsets[k] + plane * steps.planes + row * steps.rows + col * steps.cols;
         for (size_t i = 0; i < s.outer.size(); ++i)
             offset += m_index[i] * s.outer[i].strides[k];
         m_offsets[k] = offset;
@@ -114,11 +133,14 @@ void TileCursor::next() {
     if (++m_index[i] == s.colTiles()) {
         m_index[i--] = 0;
         if (++m_index[i] == s.rowTiles()) {
-            m_index[i] = 0;
-            while (i-- > 0) {
-                if (++m_index[i] < s.outer[i].extent)
-                    break;
+            m_index[i--] = 0;
+            if (++m_index[i] == s.planeTiles()) {
                 m_index[i] = 0;
+                while (i-- > 0) {
+                    if (++m_index[i] < s.outer[i].extent)
+                        break;
+                    m_index[i] = 0;
+                }
             }
         }
     }
@@ -130,12 +152,15 @@ int64_t TileCursor::freshElements(size_t operand) const {
     for (size_t i = 0; i < s.outer.size(); ++i)
         if (s.outer[i].strides[operand] == 0 && m_index[i] != 0)
             return 0;
-    auto span = [&](const Loop& loop, int64_t tile, int64_t count) {
-        if (loop.strides[operand] != 0)
+    const TileShape steps = s.steps(operand);
+    auto span = [](int64_t stride, int64_t tile, int64_t count) {
+        if (stride != 0)
             return count;
         return tile == 0 ? int64_t{1} : int64_t{0};
     };
-    return span(s.rows, m_index[s.outer.size()], m_rows) * span(s.cols, m_index.back(), m_cols);
+    const int64_t* tiles = m_index.data() + s.outer.size();
+    return span(steps.planes, tiles[0], m_shape.planes) * span(steps.rows, tiles[1], m_shape.rows) *
+           span(steps.cols, tiles[2], m_shape.cols);
 }
 
 size_t lanesThatFit(size_t bytesPerLane) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An iteration space cut into two-dimensional tiles: dimensions dropped and merged, loops ordered
-// so that writes are contiguous, offsets of every operand carried along. Knows strides only.
+// An iteration space cut into tiles of two loops, or of three where these two are short: dimensions
+// dropped and merged, loops ordered so that writes are contiguous, offsets of every operand carried
+// along. Knows strides only.
 #pragma once
 
 #include "core/kernel/loops.h"
@@ -11,14 +12,25 @@
 
 namespace fuselage::cpu {
 
+/// Of a tile, or its steps along each of them in elements.
+struct TileShape {
+    int64_t planes = 1, rows = 1, cols = 1;
+
+    int64_t elements() const { return planes * rows * cols; }
+    bool operator==(const TileShape&) const = default;
+};
+
 struct TileSpace {
     std::vector<Loop> outer; ///< outermost first
+    Loop planes;             ///< no strides: there are none
     Loop rows, cols;
-    int64_t tileRows = 1, tileCols = 1;
+    int64_t tilePlanes = 1, tileRows = 1, tileCols = 1;
     std::vector<int64_t> offsets; ///< of every operand, in elements
     bool empty = false;           ///< some extent is zero
 
     size_t operandCount() const { return offsets.size(); }
+
+    int64_t planeTiles() const { return (planes.extent + tilePlanes - 1) / tilePlanes; }
 
     int64_t rowTiles() const { return (rows.extent + tileRows - 1) / tileRows; }
 
@@ -26,7 +38,20 @@ struct TileSpace {
 
     size_t tileCount() const;
 
-    size_t lanes() const { return static_cast<size_t>(tileRows * tileCols); }
+    size_t lanes() const { return static_cast<size_t>(tilePlanes * tileRows * tileCols); }
+
+    /// Of a tile in the operand's memory.
+    TileShape steps(size_t operand) const {
+        return {planes.strides.empty() ? 0 : planes.strides[operand], rows.strides[operand],
+                cols.strides[operand]};
+    }
+
+    /// Whether all elements of a tile are one of the operand's.
+    bool isUniform(size_t operand) const {
+        const TileShape each = steps(operand);
+        return each.cols == 0 && (tileRows == 1 || each.rows == 0) &&
+               (tilePlanes == 1 || each.planes == 0);
+    }
 
     /// Whether both walk the same loops in the same tiles.
     bool sameTiles(const TileSpace& other) const;
@@ -37,15 +62,21 @@ struct TileSpace {
 TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& operands, size_t leader,
                     size_t maxLanes);
 
+/// Gives tiles that have room for it the next loop too: their code runs once for all planes, which
+/// are loaded and stored one by one.
+void addPlanes(TileSpace& space, size_t maxLanes);
+
 /// Walks tiles in order.
 class TileCursor {
 public:
     TileCursor(const TileSpace& space, size_t tile);
     void next();
 
-    int64_t rows() const { return m_rows; }
+    const TileShape& shape() const { return m_shape; }
 
-    int64_t cols() const { return m_cols; }
+    int64_t rows() const { return m_shape.rows; }
+
+    int64_t cols() const { return m_shape.cols; }
 
     /// Element offset of the tile's first element of an operand.
     int64_t offset(size_t operand) const { return m_offsets[operand]; }
@@ -58,9 +89,9 @@ private:
     void place();
 
     const TileSpace* m_space;
-    std::vector<int64_t> m_index; ///< outer loops, then row tile, then column tile
+    std::vector<int64_t> m_index; ///< outer loops, then plane tile, row tile, column tile
     std::vector<int64_t> m_offsets;
-    int64_t m_rows = 0, m_cols = 0;
+    TileShape m_shape;
 };
 
 /// Largest tile in lanes so that `bytesPerLane` of buffers stay in the first-level cache.
