@@ -68,6 +68,7 @@ public:
         });
         add(walks, code.elementWrites, false, space.size());
         turnAll(space, walks, metAgain);
+        scatterRows(code, walks);
     }
 
     void operator()(const Contraction& code) {
@@ -154,6 +155,25 @@ private:
         return wholeRun / std::clamp<int64_t>(extents[1], 1, wholeRun);
     }
 
+    /// A row kernel's tiles lie along what is reduced and one loop over rows, that of the leader:
+    /// what is contiguous along another one is met element by element.
+    void scatterRows(const Row& code, const std::vector<Walk>& walks) {
+        if (walks.empty())
+            return;
+        std::vector<StridedAccess> accesses;
+        for (const Walk& walk : walks)
+            accesses.push_back(walk.at);
+        for (StridedAccess& access : accesses)
+            access.strides.resize(code.outer.size());
+        std::vector<Loop> loops = mergedLoops(code.outer, accesses);
+        sortByStrides(loops, 0);
+        for (size_t k = 1; k < walks.size(); ++k)
+            for (size_t i = 0; i + 1 < loops.size(); ++i)
+                if (loops[i].strides[k] == 1 && loops[i].strides[0] > 1)
+                    turn(elementsOf(code.outer) * elementsOf(code.inner),
+                         scattered * (loops.back().strides[k] > linesKept ? metAgain : 1));
+    }
+
     /// The first walk leads; each other that is contiguous along another loop is turned. `apart`:
     /// times what a line costs that is met again too late.
     void turnAll(const Extents& space, const std::vector<Walk>& walks, int64_t apart) {
@@ -170,8 +190,10 @@ private:
         const Loop& last = loops.back();
         const int64_t elements = elementsOf(space);
         for (size_t k = 1; k < walks.size(); ++k) {
-            if (std::abs(last.strides[k]) <= 1)
+            if (std::abs(last.strides[k]) <= 1) {
+                turn(elements, weightOfPieces(loops, k));
                 continue;
+            }
             const auto own = std::find_if(loops.begin(), loops.end(),
                                           [&](const Loop& loop) { return loop.strides[k] == 1; });
             if (own == loops.end()) {
@@ -184,6 +206,19 @@ private:
                                              walks[k].isNarrow() ? own->extent : narrowRun),
                                     own->strides[0] > linesKept ? apart : 1));
         }
+    }
+
+    /// Of operand k that lies as the leader along the last loop, where this is short and the leader
+    /// goes on along the next one while k does not.
+    static int64_t weightOfPieces(const std::vector<Loop>& loops, size_t k) {
+        if (loops.size() < 2)
+            return 0;
+        const Loop &last = loops.back(), &next = loops[loops.size() - 2];
+        const int64_t run = std::max<int64_t>(last.extent, 1), step = std::abs(next.strides[k]);
+        if (run >= wholeRun || last.strides[k] == 0 || step <= run ||
+            next.strides[0] != last.extent * last.strides[0])
+            return 0;
+        return wholeRun / run * (step > linesKept ? scattered : 1);
     }
 
     /// Of runs of wide types, and of what lies together of narrow ones.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Row, Window, Copy and Library programs.
+#include "core/kernel/layout_work.h"
 #include "core/kernel/row_reuse.h"
 #include "kernel_support.h"
 
@@ -35,6 +36,34 @@ TEST(LowerRow, SoftmaxPrintsAsStableText) {
     return r5
   write out0[d0, d1]
 )");
+}
+
+namespace {
+
+/// Turned elements of a program with one operand, dense, and one result with these strides.
+int64_t turned(const std::string& text, const Extents& strides) {
+    const KernelProgram program = expectLowers(text, "Row");
+    const Extents dense = rowMajorStrides(program.inputs[0].extents);
+    return laidWorkOf(program, {{&dense}, {&strides}}).work.turned;
+}
+
+} // namespace
+
+TEST(LaidRow, PiecesThatAreWrittenApartCost) {
+    const std::string pairs = "(float[512,400,2] x) => (float[512,400,2] y) { y = Softmax(x) }";
+    EXPECT_EQ(turned(pairs, {800, 2, 1}), 0);
+    EXPECT_GT(turned(pairs, {2, 1024, 1}), 512 * 400 * 2);
+    // Whole runs do not.
+    EXPECT_EQ(
+        turned("(float[512,4,200] x) => (float[512,4,200] y) { y = Softmax(x) }", {200, 102400, 1}),
+        0);
+}
+
+TEST(LaidRow, WhatLiesAlongALoopOfNoTileIsScattered) {
+    const std::string text =
+        "(float[384,8,49] x) => (float[384,8,49] y) { y = Softmax<axis = 0>(x) }";
+    // Along what is reduced, tiles are turned; along the eight, none has neighbours.
+    EXPECT_GT(turned(text, {8, 1, 3072}), 3 * turned(text, {1, 384, 3072}));
 }
 
 TEST(ReuseInRow, ASoftmaxComputesItsExponentialsOnce) {
