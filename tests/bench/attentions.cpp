@@ -4,8 +4,8 @@
 // thread, in turns; fails where a fused form is slower.
 #include "app/pipeline/fuse.h"
 #include "core/passes/passes.h"
-#include "tests/bench/small_graph.h"
 #include "tests/bench/timed_form.h"
+#include "tests/support/small_graph.h"
 
 #include <fmt/format.h>
 
@@ -71,7 +71,7 @@ std::string graphOf(const Layer& layer) {
 /// Whether the fused form is slower.
 bool compare(const Layer& layer, const app::RuleLibrary* library) {
     Progress progress;
-    Graph graph = bench::smallGraph(graphOf(layer));
+    Graph graph = testing_support::smallGraph(graphOf(layer));
     (void)*foldConstants(graph, {}, progress);
     bench::TimedForm unfused(graph, app::Form::Unfused);
     bench::TimedForm fused(library ? app::fuseGraph(graph, *library, {}, progress)->graph

@@ -8,7 +8,7 @@
 #include "core/passes/passes.h"
 #include "core/plan/make_plan.h"
 #include "tests/bench/processor_time.h"
-#include "tests/bench/small_graph.h"
+#include "tests/support/small_graph.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +23,7 @@ namespace {
 
 Graph fusedGraph(const std::string& text, const app::RuleLibrary& library) {
     Progress progress;
-    const Graph graph = bench::smallGraph(text);
+    const Graph graph = testing_support::smallGraph(text);
     const app::FuseOptions usual;
     return std::move(app::fuseGraph(graph, library, usual, progress)->graph);
 }

@@ -6,7 +6,7 @@
 #include "core/passes/passes.h"
 #include "core/plan/channels_last.h"
 #include "core/plan/make_plan.h"
-#include "tests/bench/small_graph.h"
+#include "tests/support/small_graph.h"
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ private:
 
 Graph graphOf(const std::string& text) {
     Progress progress;
-    Graph graph = bench::smallGraph(text);
+    Graph graph = testing_support::smallGraph(text);
     (void)prepareGraph(graph, progress);
     return graph;
 }

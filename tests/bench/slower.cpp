@@ -3,9 +3,9 @@
 // is found the smallest one that is slower still. Processor time of one thread, in turns.
 #include "app/pipeline/fuse.h"
 #include "core/passes/passes.h"
-#include "tests/bench/random_blocks.h"
-#include "tests/bench/small_graph.h"
 #include "tests/bench/timed_form.h"
+#include "tests/support/random_blocks.h"
+#include "tests/support/small_graph.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -38,22 +38,24 @@ public:
     /// Prints what is slower; whether it is.
     bool look(uint32_t seed) {
         testing_support::Choices choices(seed);
-        const Comparison first = compare(bench::randomBlock(choices));
+        const std::string drawn = testing_support::randomBlock(choices);
+        const Comparison first = compare(drawn);
         if (!isSlower(first))
             return false;
         const auto small = testing_support::shrunk(
             choices.drawn(),
             [&](const testing_support::ChoiceList& list) {
                 testing_support::Choices given(list);
-                return isSlower(compare(bench::randomBlock(given)));
+                return isSlower(compare(testing_support::randomBlock(given)));
             },
             triesOfShrinking);
         testing_support::Choices again(small);
-        const std::string text = bench::randomBlock(again);
+        const std::string text = testing_support::randomBlock(again);
         const Comparison least = compare(text);
-        fmt::print("{:6} {:.2f} ({:.2f} predicted) {}\n       {:.2f} ({:.2f}) {}\n       {}\n",
-                   seed, first.measured, first.predicted, first.rules, least.measured,
-                   least.predicted, least.rules, text);
+        fmt::print(
+            "{:6} {:.2f} ({:.2f} predicted) {}\n       {}\n       {:.2f} ({:.2f}) {}\n       {}\n",
+            seed, first.measured, first.predicted, first.rules, drawn, least.measured,
+            least.predicted, least.rules, text);
         std::fflush(stdout);
         return true;
     }
@@ -66,10 +68,11 @@ private:
     /// The least of three medians where the first ones are above the limit.
     Comparison compare(const std::string& text) const {
         Progress progress;
-        Graph graph = bench::smallGraph(text);
+        Graph graph = testing_support::smallGraph(text);
         (void)*foldConstants(graph, {}, progress);
         graph.removeDead();
-        Graph fused = std::move(app::fuseGraph(graph, m_library, {}, progress)->graph);
+        const app::FuseOptions usual;
+        Graph fused = std::move(app::fuseGraph(graph, m_library, usual, progress)->graph);
         Comparison out;
         out.rules = rulesIn(fused);
         if (out.rules.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bench/random_blocks.h"
+#include "tests/support/random_blocks.h"
 
 #include "core/graph/type.h"
 
@@ -10,11 +10,9 @@
 #include <numeric>
 #include <vector>
 
-namespace fuselage::bench {
+namespace fuselage::testing_support {
 
 namespace {
-
-constexpr int64_t mostElements = 1'000'000, mostProducts = 200'000'000;
 
 struct Value {
     std::string name;
@@ -25,16 +23,14 @@ struct Value {
 /// fit, nothing is written.
 class Writer {
 public:
-    explicit Writer(testing_support::Choices& choices) : m_choices(choices) {}
+    Writer(Choices& choices, int64_t mostElements)
+        : m_choices(choices), m_mostElements(mostElements) {}
 
     std::string write() {
         start();
         for (int64_t left = 2 + m_choices.below(7); left > 0; --left)
             step();
-        std::string results;
-        for (const Value& value : results_())
-            results += (results.empty() ? "" : ", ") + typed(value);
-        return "(" + m_inputs + ") => (" + results + ") { " + m_body + "}";
+        return "(" + m_inputs + ") => (" + typed(m_now) + ") { " + m_body + "}";
     }
 
 private:
@@ -52,7 +48,7 @@ private:
         Extents extents(static_cast<size_t>(2 + m_choices.below(3)));
         for (int64_t& extent : extents)
             extent = m_choices.pick(sizes);
-        while (count(extents) > mostElements)
+        while (count(extents) > m_mostElements)
             for (int64_t& extent : extents)
                 extent = (extent + 1) / 2;
         m_now = input("x", extents);
@@ -123,7 +119,7 @@ private:
 
     void unary() {
         static const std::vector<std::string> all{"Relu", "Sigmoid",   "Tanh",     "Neg",  "Abs",
-                                                  "Erf",  "HardSwish", "Softplus", "Floor"};
+                                                  "Erf",  "HardSwish", "Softplus", "Elu"};
         become(fmt::format("{}({})", m_choices.pick(all), m_now.name), m_now.extents);
     }
 
@@ -235,7 +231,7 @@ private:
         const size_t along = axis();
         Extents extents = m_now.extents;
         extents[along] *= 2;
-        if (count(extents) > mostElements)
+        if (count(extents) > m_mostElements)
             return;
         const Value other = m_choices.pick(alike);
         become(fmt::format("Concat<axis = {}>({}, {})", along, m_now.name, other.name), extents);
@@ -246,7 +242,7 @@ private:
         Extents extents = m_now.extents;
         const int64_t depth = extents.back(), width = m_choices.pick(widths);
         extents.back() = width;
-        if (count(extents) > mostElements || count(extents) * depth > mostProducts)
+        if (count(extents) > m_mostElements || count(extents) * depth > 200 * m_mostElements)
             return;
         const Value weight = input("w", {depth, width});
         become(fmt::format("MatMul({}, {})", m_now.name, weight.name), extents);
@@ -263,7 +259,8 @@ private:
             isDepthwise ? channels : m_choices.pick(std::vector<int64_t>{8, 16, 32, 64});
         const int64_t each = isDepthwise ? 1 : channels;
         extents[1] = out;
-        if (count(extents) > mostElements || count(extents) * each * kernel * kernel > mostProducts)
+        if (count(extents) > m_mostElements ||
+            count(extents) * each * kernel * kernel > 200 * m_mostElements)
             return;
         const Value weight = input("w", {out, each, kernel, kernel});
         const int64_t pad = kernel / 2;
@@ -292,10 +289,8 @@ private:
         become(fmt::format("Mul({}, {})", m_now.name, gate.name), m_now.extents);
     }
 
-    /// What nobody reads; the last value at least.
-    std::vector<Value> results_() const { return {m_now}; }
-
-    testing_support::Choices& m_choices;
+    Choices& m_choices;
+    int64_t m_mostElements;
     Value m_now;
     std::vector<Value> m_values; ///< that later steps may read again
     std::string m_inputs, m_body;
@@ -304,8 +299,8 @@ private:
 
 } // namespace
 
-std::string randomBlock(testing_support::Choices& choices) {
-    return Writer(choices).write();
+std::string randomBlock(Choices& choices, int64_t mostElements) {
+    return Writer(choices, mostElements).write();
 }
 
-} // namespace fuselage::bench
+} // namespace fuselage::testing_support

@@ -7,10 +7,10 @@
 
 #include <string>
 
-namespace fuselage::bench {
+namespace fuselage::testing_support {
 
-/// The text of a graph for smallGraph(). Of at most a million elements and 200 million
-/// multiply-adds a node; numbers stay finite.
-std::string randomBlock(testing_support::Choices& choices);
+/// The text of a graph for smallGraph(). No value has more elements than that, and no node more
+/// than 200 times as many multiply-adds; numbers stay finite.
+std::string randomBlock(Choices& choices, int64_t mostElements = 1'000'000);
 
-} // namespace fuselage::bench
+} // namespace fuselage::testing_support

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/bench/small_graph.h"
+#include "tests/support/small_graph.h"
 
 #include "app/pipeline/compiled.h"
 #include "core/onnx/model_file.h"
@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace fuselage::bench {
+namespace fuselage::testing_support {
 
 Graph smallGraph(const std::string& text) {
     Graph graph = *model_io::loadText("<ir_version: 8, opset_import: [\"\" : 17]> g " + text);
@@ -25,4 +25,4 @@ Graph smallGraph(const std::string& text) {
     return graph;
 }
 
-} // namespace fuselage::bench
+} // namespace fuselage::testing_support

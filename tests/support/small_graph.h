@@ -6,9 +6,9 @@
 
 #include <string>
 
-namespace fuselage::bench {
+namespace fuselage::testing_support {
 
 /// A graph text without its header, with shapes; inputs whose names begin with w become weights.
 Graph smallGraph(const std::string& text);
 
-} // namespace fuselage::bench
+} // namespace fuselage::testing_support
