@@ -15,6 +15,7 @@ namespace {
 /// device's units. It is read and not compiled there, so declarations will do.
 const char* const readByHost = R"cpp(
 #ifndef __CUDA_ARCH__
+__device__ void hostWaitForKernelsBefore();
 __device__ void hostVectorAccess(const void* address, int bytes);
 __device__ void hostCopyLater(void* to, const void* from, int bytes, bool inside);
 __device__ void hostCommitCopies();

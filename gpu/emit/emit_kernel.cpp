@@ -50,7 +50,7 @@ std::string headComment(const char* variant, const KernelRequest& request,
 }
 
 std::string helperText(const std::vector<KernelPart>& parts) {
-    std::vector<std::string> names = {"types", "math"};
+    std::vector<std::string> names = {"types", "math", "launch"};
     for (const KernelPart& part : parts)
         for (const std::string& helper : part.helpers)
             if (std::find(names.begin(), names.end(), helper) == names.end())
@@ -237,8 +237,11 @@ std::variant<KernelText, Reason> kernelOf(const KernelRequest& request, const Ke
     kernel.grid[0] = static_cast<uint32_t>(blocks);
     // The second bound keeps the assembler from spilling for more threads at a time.
     kernel.residentBlocks = resident != 0 ? resident : std::max(1U, 512 / kernel.block[0]);
-    text += fmt::format("extern \"C\" __global__ void {} @(\n    {}) {{\n{}}}\n",
+    // First of all, so that no part can touch anything before it or leave without it.
+    text += fmt::format("extern \"C\" __global__ void {} @(\n    {}) {{\n"
+                        "    waitForKernelsBefore();\n{}}}\n",
                         launchBounds(kernel), entryTypes, calls);
+    kernel.waits = true;
     const std::string comment = headComment(set.variant.c_str(), request, parts, set, kernel);
     kernel.name =
         fmt::format("{}_{}", set.variant, Hasher().text(comment).text(text).hex().substr(0, 12));

@@ -54,6 +54,9 @@ struct KernelText {
     uint32_t residentBlocks = 1;
     /// Instructions of one architecture only, that no later one has: compiled for "sm_90a".
     bool ownArch = false;
+    /// Every thread begins with waitForKernelsBefore() of device/launch.cuh, so that the kernel may
+    /// be launched early.
+    bool waits = false;
     std::vector<KernelArgument> arguments;
     std::vector<TensorMapText> maps;
 };
@@ -94,7 +97,7 @@ struct KernelSet {
     std::vector<std::string> tables; ///< bytes of constant tables
     std::vector<PackedOperand> packed;
     int64_t scratchBytes = 0; ///< parts of sums: each is written once and read once
-    int64_t tickets = 0; ///< 32-bit words that are zero before each launch and after it
+    int64_t tickets = 0;      ///< 32-bit words that are zero before each launch and after it
     NumericClass numeric = NumericClass::Exact;
     double tolerance = 0; ///< relative to the largest output, against the reference backend
 };

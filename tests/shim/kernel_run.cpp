@@ -106,6 +106,7 @@ Arena arenaFor(const gpu::KernelRequest& request, const std::vector<ReferenceVal
     for (size_t i = 0; i < values.size(); ++i) {
         const gpu::OperandLayout& layout = request.inputs[i];
         const size_t size = sizeOf(layout.dtype);
+        out.constant.push_back(request.constant(i) != nullptr);
         out.inputs.emplace_back(static_cast<size_t>(spanOf(layout)) * size);
         std::byte* data = out.inputs.back().data();
         forEachElement(layout, [&](int64_t number, int64_t offset) {
@@ -196,7 +197,21 @@ MapMemory mapOf(const gpu::TensorMapText& text, const Arena& arena) {
 
 } // namespace
 
-void launchAll(const gpu::KernelSet& set, const Arena& arena, bool otherOrder) {
+namespace {
+
+/// All that a kernel may write.
+void setOpen(const Arena& arena, bool open) {
+    for (size_t i = 0; i < arena.inputs.size(); ++i)
+        if (!arena.constant[i])
+            arena.inputs[i].setOpen(open);
+    for (const auto* memories : {&arena.outputs, &arena.scratch, &arena.tickets})
+        for (const simt::GuardedMemory& memory : *memories)
+            memory.setOpen(open);
+}
+
+} // namespace
+
+void launchAll(const gpu::KernelSet& set, const Arena& arena, const LaunchOrder& order) {
     for (const gpu::KernelText& kernel : set.kernels) {
         const simt::KernelRow* row = find(kernel.name);
         ASSERT_NE(row, nullptr) << kernel.name << " is not in the generated suite";
@@ -210,11 +225,14 @@ void launchAll(const gpu::KernelSet& set, const Arena& arena, bool otherOrder) {
         for (MapMemory& map : maps)
             arguments.push_back(&map);
         simt::Launch launch{kernel.name,  row->entry,         arguments.data(), kernel.grid,
-                            kernel.block, kernel.sharedBytes, otherOrder,       otherOrder};
+                            kernel.block, kernel.sharedBytes, order.other,      order.other};
         if (set.tickets > 0) {
             launch.passed = arena.scratch[0].data();
             launch.passedBytes = arena.scratch[0].size() / 4 * 4;
         }
+        EXPECT_TRUE(kernel.waits) << "it cannot be launched early";
+        if (order.early)
+            launch.gate = [&arena](bool open) { setOpen(arena, open); };
         const simt::Outcome outcome = simt::tryRun(launch);
         ASSERT_TRUE(outcome.ok()) << outcome.message;
     }
@@ -228,10 +246,10 @@ void runOnce(const gpu::KernelRequest& request, const gpu::KernelSet& set,
     SCOPED_TRACE(set.variant + (otherOrder ? ", copies done early, the last block first" : ""));
     Arena arena = arenaFor(request, inputs);
     addNeeds(arena, set, inputs);
-    launchAll(set, arena, otherOrder);
+    launchAll(set, arena, {otherOrder, true});
     if (set.tickets > 0) { // one launch, and what it left is good for another
         EXPECT_EQ(set.kernels.size(), 1U);
-        launchAll(set, arena, !otherOrder);
+        launchAll(set, arena, {!otherOrder, true});
     }
     for (const auto* memories : {&arena.inputs, &arena.outputs, &arena.packed, &arena.scratch,
                                  &arena.tables, &arena.tickets})

@@ -16,6 +16,7 @@ namespace fuselage::gpu_suite {
 struct Arena {
     std::vector<simt::GuardedMemory> inputs, outputs;
     std::vector<simt::GuardedMemory> packed, scratch, tables, tickets; ///< of the set that runs
+    std::vector<bool> constant; ///< of the inputs: no kernel writes them
 };
 
 Arena arenaFor(const gpu::KernelRequest& request, const std::vector<ReferenceValue>& values);
@@ -23,14 +24,22 @@ Arena arenaFor(const gpu::KernelRequest& request, const std::vector<ReferenceVal
 /// Weights as the set wants them, its tables and its scratch memory.
 void addNeeds(Arena& arena, const gpu::KernelSet& set, const std::vector<ReferenceValue>& values);
 
-/// Launches the kernels of a set; all must be in the linked suite. `otherOrder`: asynchronous
-/// copies are done early, blocks come in the other order.
-void launchAll(const gpu::KernelSet& set, const Arena& arena, bool otherOrder = false);
+/// How the kernels of a set are launched.
+struct LaunchOrder {
+    bool other = false; ///< asynchronous copies are done early, blocks come in the other order
+    /// Each kernel may start before the one before it has ended: what is no constant is closed to
+    /// its threads until they have waited (simt::Launch::gate).
+    bool early = false;
+};
+
+/// All must be in the linked suite.
+void launchAll(const gpu::KernelSet& set, const Arena& arena, const LaunchOrder& order = {});
 
 /// An element as a double.
 double loadFloat(const std::byte* at, DType type);
 
-/// Runs a set on fresh memory and compares; with asynchronous copies in both orders.
+/// Runs a set, launched early, on fresh memory and compares; with asynchronous copies in both
+/// orders.
 void runSet(const gpu::KernelRequest& request, const gpu::KernelSet& set,
             const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted);
 

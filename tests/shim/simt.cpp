@@ -52,6 +52,7 @@ struct Fiber {
     size_t warpCalls = 0;     ///< warp operations so far: parity picks the buffer
     std::vector<Copy> copies; ///< not done yet
     size_t groups = 0;        ///< closed so far
+    bool waited = false;      ///< for the kernels before this one
 };
 
 struct Warp {
@@ -72,6 +73,7 @@ struct Machine {
     size_t current = 0;
     size_t atBarrier = 0, done = 0;
     const Launch* launch = nullptr;
+    bool open = true;     ///< Launch::gate
     bool survive = false; ///< mistakes end the launch, not the program
     Outcome outcome;
 };
@@ -102,13 +104,29 @@ bool running() {
 
 namespace {
 
-void onFault(int signal) {
+/// Where the instruction that faults stands, as far as it can be known.
+std::string placeOf(const void* context) {
+#ifdef __x86_64__
+    const auto at = static_cast<const ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
+    return " at " + races::placeText(reinterpret_cast<const void*>(at + 1));
+#else
+    return (void)context, std::string();
+#endif
+}
+
+void onFault(int signal, siginfo_t*, void* context) {
     if (machine.launch == nullptr) { // not a kernel's
         std::signal(signal, SIG_DFL);
         return;
     }
     if (machine.survive) {
         machine.outcome.fault = true;
+        if (!machine.open)
+            stop(("memory that kernels before this one may write is touched without having waited "
+                  "for them" +
+                  placeOf(context))
+                     .c_str(),
+                 0);
         stop("an access outside of the operands", 0);
     }
     // Only what is safe in a handler.
@@ -127,7 +145,8 @@ void installHandler() {
         return;
     done = true;
     struct sigaction action {};
-    action.sa_handler = onFault;
+    action.sa_sigaction = onFault;
+    action.sa_flags = SA_SIGINFO;
     sigaction(SIGSEGV, &action, nullptr);
     sigaction(SIGBUS, &action, nullptr);
 }
@@ -135,6 +154,8 @@ void installHandler() {
 void fiberMain() {
     machine.launch->entry(machine.launch->arguments);
     Fiber& self = machine.fibers[machine.current];
+    if (machine.launch->gate && !self.waited)
+        stop("a thread ends without having waited for the kernels before this one", 0);
     self.state = State::Done;
     ++machine.done;
     if (machine.atBarrier > 0)
@@ -191,6 +212,12 @@ void startFiber(size_t i, const Launch& launch) {
     fiber.warpCalls = 0;
     fiber.copies.clear();
     fiber.groups = 0;
+    fiber.waited = false;
+}
+
+void setGate(bool open) {
+    if (machine.launch->gate && open != machine.open)
+        machine.launch->gate(machine.open = open);
 }
 
 void startBlock(const Launch& launch) {
@@ -231,6 +258,7 @@ void runBlock(const Launch& launch) {
             progress = true;
             machine.current = i;
             thread = fiber.index;
+            setGate(fiber.waited);
             swapcontext(&machine.scheduler, &fiber.context);
             if (!machine.outcome.ok())
                 return;
@@ -256,6 +284,7 @@ void runBlocks(const Launch& launch) {
         block.z = static_cast<unsigned>(number / gridSize.x / gridSize.y);
         runBlock(launch);
     }
+    setGate(true);
 }
 
 } // namespace
@@ -278,6 +307,13 @@ void barrier(int line) {
     crossings::barrier();
     for (Fiber& other : machine.fibers)
         other.state = State::Ready;
+}
+
+/// Its first return is to the scheduler, so that the others come to it with the gate still closed.
+void waitForKernelsBefore() {
+    Fiber& self = machine.fibers[machine.current];
+    if (machine.launch->gate && !std::exchange(self.waited, true))
+        wait(State::Ready);
 }
 
 void fence() {
@@ -410,6 +446,8 @@ Outcome tryRun(const Launch& launch) {
     // Mistakes outside of the threads come back here; those of a thread to where it was resumed.
     if (getcontext(&machine.scheduler) == 0 && machine.outcome.ok())
         run(launch);
+    if (machine.launch != nullptr)
+        setGate(true);
     machine.survive = false;
     machine.launch = nullptr;
     return std::exchange(machine.outcome, {});
@@ -438,6 +476,10 @@ GuardedMemory::GuardedMemory(GuardedMemory&& other) noexcept
 GuardedMemory::~GuardedMemory() {
     if (m_pages != nullptr)
         munmap(m_pages, m_mapped);
+}
+
+void GuardedMemory::setOpen(bool open) const {
+    mprotect(m_pages + m_page, m_mapped - 2 * m_page, open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
 bool GuardedMemory::intact() const {

@@ -33,6 +33,9 @@ extern Index thread, block, blockSize, gridSize;
 /// All threads of the block meet here; a thread that left, or waits at another line, is an error.
 void barrier(int line);
 
+/// The thread waits for the kernels before this one; see Launch::gate.
+void waitForKernelsBefore();
+
 /// What the thread wrote to memory comes before what it does next, for all blocks.
 void fence();
 
@@ -101,6 +104,10 @@ extern unsigned char sharedMemory[];
 #define __shfl_xor_sync(mask, value, distance)                                                     \
     simt::shuffleValue(mask, value, simt::laneNumber() ^ static_cast<unsigned>(distance), __LINE__)
 #define __ballot_sync(mask, vote) simt::ballot(mask, vote, __LINE__)
+
+inline void hostWaitForKernelsBefore() {
+    simt::waitForKernelsBefore();
+}
 
 inline void hostVectorAccess(const void* address, int bytes) {
     simt::checkAlignment(address, bytes);

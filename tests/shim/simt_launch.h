@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -35,6 +36,10 @@ struct Launch {
     /// Memory by which blocks pass values to each other: looked at (crossings.h).
     const void* passed = nullptr;
     size_t passedBytes = 0;
+    /// Opens (true) and closes the memory that kernels before this one may write. Where it is given
+    /// the launch is an early one: a thread finds that memory closed until it has waited for those
+    /// kernels, and must not end before that.
+    std::function<void(bool open)> gate;
 };
 
 /// Stops the program where the kernel does what it must not.
@@ -63,6 +68,9 @@ public:
 
     std::byte* data() const { return m_data; }
     size_t size() const { return m_bytes; }
+
+    /// Lets every access fault, or lets them in again.
+    void setOpen(bool open) const;
 
     /// False when bytes right before or after, up to the alignment, were changed.
     bool intact() const;
