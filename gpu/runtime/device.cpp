@@ -203,4 +203,9 @@ Result<void> Device::finishUploads() {
     return m_uploads ? m_uploads->finish() : Result<void>();
 }
 
+bool canLaunchEarly(const Device& device) {
+    return capabilityOf(device.facts().arch) >= 90 &&
+           device.context()->call().cuLaunchKernelEx != nullptr;
+}
+
 } // namespace fuselage::gpu

@@ -111,4 +111,8 @@ private:
     std::unique_ptr<Uploads> m_uploads;
 };
 
+/// Whether kernels may be launched before those in front of them have ended: sm_90 and a driver
+/// that has the function.
+bool canLaunchEarly(const Device& device);
+
 } // namespace fuselage::gpu

@@ -66,6 +66,7 @@ std::string load(const SharedLibrary& from, DriverFunctions& out) {
     find(out.cuEventQuery, "cuEventQuery");
     find(out.cuEventSynchronize, "cuEventSynchronize");
     find(out.cuEventElapsedTime, "cuEventElapsedTime");
+    out.cuLaunchKernelEx = from.symbol<decltype(out.cuLaunchKernelEx)>("cuLaunchKernelEx");
     out.cuTensorMapEncodeTiled =
         from.symbol<decltype(out.cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
     return find.absent();

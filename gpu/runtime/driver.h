@@ -60,6 +60,24 @@ struct alignas(128) TensorMapValue {
     uint64_t words[16];
 };
 
+/// CUlaunchAttributeID: the kernel may be started before the kernel in front of it has ended.
+constexpr int CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6;
+
+/// CUlaunchAttribute.
+struct LaunchAttribute {
+    int id = 0, unused = 0;
+    alignas(8) int value[16] = {}; ///< CUlaunchAttributeValue: 64 bytes
+};
+
+/// CUlaunchConfig.
+struct LaunchConfig {
+    unsigned grid[3], block[3];
+    unsigned sharedBytes;
+    StreamHandle stream;
+    LaunchAttribute* attributes;
+    unsigned attributeCount;
+};
+
 /// CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion: those that are used.
 constexpr int CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9;
 constexpr int CU_TENSOR_MAP_SWIZZLE_128B = 3, CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3;
@@ -116,6 +134,8 @@ struct DriverFunctions {
     DriverCode (*cuEventQuery)(EventHandle);
     DriverCode (*cuEventSynchronize)(EventHandle);
     DriverCode (*cuEventElapsedTime)(float*, EventHandle, EventHandle);
+    /// Null where the driver has none: then no kernel is launched early.
+    DriverCode (*cuLaunchKernelEx)(const LaunchConfig*, FunctionHandle, void**, void**);
     /// Null where the driver has none: then no kernel with tensor maps runs.
     DriverCode (*cuTensorMapEncodeTiled)(TensorMapValue*, int, uint32_t, void*, const uint64_t*,
                                          const uint64_t*, const uint32_t*, const uint32_t*, int,

@@ -210,7 +210,7 @@ Result<void> GeneratedTactic::enqueue(Stream& stream, const LaunchArguments& arg
             maps.push_back(*made);
         }
         KernelLaunch launch{m_loaded[i].function, kernel.name.c_str(), kernel.grid, kernel.block,
-                            kernel.sharedBytes,   addresses,           maps};
+                            kernel.sharedBytes,   addresses,           maps,        kernel.waits};
         if (auto launched = stream.launch(launch); !launched)
             return launched;
     }

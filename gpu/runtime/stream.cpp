@@ -77,9 +77,22 @@ Result<void> Stream::launch(const KernelLaunch& launch) {
     std::vector<TensorMapValue> maps(launch.maps.begin(), launch.maps.end());
     for (TensorMapValue& map : maps)
         pointers.push_back(&map);
-    const DriverCode code = context()->call().cuLaunchKernel(
-        launch.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
-        launch.block[1], launch.block[2], launch.sharedBytes, handle(), pointers.data(), nullptr);
+    const DriverFunctions& call = context()->call();
+    const bool early =
+        std::exchange(m_behindKernel, true) && m_early && launch.waits && call.cuLaunchKernelEx;
+    const auto& [gx, gy, gz] = launch.grid;
+    const auto& [bx, by, bz] = launch.block;
+    DriverCode code = 0;
+    if (early) {
+        LaunchAttribute attribute{CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 0, {1}};
+        const LaunchConfig config{{gx, gy, gz}, {bx, by, bz}, launch.sharedBytes,
+                                  handle(),     &attribute,   1};
+        code = call.cuLaunchKernelEx(&config, launch.function, pointers.data(), nullptr);
+        ++m_earlyLaunches;
+    } else {
+        code = call.cuLaunchKernel(launch.function, gx, gy, gz, bx, by, bz, launch.sharedBytes,
+                                   handle(), pointers.data(), nullptr);
+    }
     if (code == 0)
         return {};
     return context()->check(code, fmt::format("launch `{}`", launch.name));
@@ -88,6 +101,7 @@ Result<void> Stream::launch(const KernelLaunch& launch) {
 Result<void> Stream::copyIn(DevicePointer to, const void* from, size_t bytes) {
     if (bytes == 0)
         return {};
+    m_behindKernel = false;
     return context()->check(context()->call().cuMemcpyHtoDAsync_v2(to, from, bytes, handle()),
                             "copy to the device");
 }
@@ -95,6 +109,7 @@ Result<void> Stream::copyIn(DevicePointer to, const void* from, size_t bytes) {
 Result<void> Stream::copyOut(void* to, DevicePointer from, size_t bytes) {
     if (bytes == 0)
         return {};
+    m_behindKernel = false;
     return context()->check(context()->call().cuMemcpyDtoHAsync_v2(to, from, bytes, handle()),
                             "copy from the device");
 }
@@ -102,6 +117,7 @@ Result<void> Stream::copyOut(void* to, DevicePointer from, size_t bytes) {
 Result<void> Stream::copyWithin(DevicePointer to, DevicePointer from, size_t bytes) {
     if (bytes == 0)
         return {};
+    m_behindKernel = false;
     return context()->check(context()->call().cuMemcpyDtoDAsync_v2(to, from, bytes, handle()),
                             "copy on the device");
 }
@@ -109,16 +125,19 @@ Result<void> Stream::copyWithin(DevicePointer to, DevicePointer from, size_t byt
 Result<void> Stream::fill(DevicePointer at, unsigned char byte, size_t bytes) {
     if (bytes == 0)
         return {};
+    m_behindKernel = false;
     return context()->check(context()->call().cuMemsetD8Async(at, byte, bytes, handle()),
                             "fill device memory");
 }
 
 Result<void> Stream::record(const Event& event) {
+    m_behindKernel = false;
     return context()->check(context()->call().cuEventRecord(event.handle(), handle()),
                             "record an event");
 }
 
 Result<void> Stream::waitFor(const Event& event) {
+    m_behindKernel = false;
     return context()->check(context()->call().cuStreamWaitEvent(handle(), event.handle(), 0),
                             "let a stream wait for an event");
 }
@@ -129,6 +148,7 @@ Result<void> Stream::synchronize() {
 }
 
 Result<void> CapturedGraph::launch(Stream& stream) const {
+    stream.addedByOthers();
     return context()->check(context()->call().cuGraphLaunch(handle(), stream.handle()),
                             "launch the captured graph");
 }

@@ -101,6 +101,7 @@ struct KernelLaunch {
     uint32_t sharedBytes = 0;
     std::span<const DevicePointer> arguments;
     std::span<const TensorMapValue> maps = {};
+    bool waits = false; ///< KernelText::waits
 };
 
 class Stream : public Owned<StreamHandle, &DriverFunctions::cuStreamDestroy_v2> {
@@ -109,6 +110,22 @@ public:
     static Result<Stream> create(const ContextPtr& context);
 
     Result<void> launch(const KernelLaunch& launch);
+
+    /// From now on kernels that wait themselves are launched early (programmatic dependent launch):
+    /// each may be started while the kernel before it runs, where that is the last thing that was
+    /// added by launch(). Everything else is waited for in full, as ever. Where the driver cannot,
+    /// nothing changes.
+    void launchEarly(bool allowed) {
+        m_early = allowed;
+        m_behindKernel = false;
+    }
+
+    /// Somebody else added work to the stream: a library.
+    void addedByOthers() { m_behindKernel = false; }
+
+    /// How many kernels were launched early so far.
+    uint64_t earlyLaunches() const { return m_earlyLaunches; }
+
     /// Asynchronous when the host's memory is pinned (HostMemory), which must then stay as it is
     /// until the stream has been synchronised.
     Result<void> copyIn(DevicePointer to, const void* from, size_t bytes);
@@ -119,6 +136,11 @@ public:
     Result<void> waitFor(const Event& event);
     /// Returns when all work is done, with the error of any of it.
     Result<void> synchronize();
+
+private:
+    bool m_early = false;
+    bool m_behindKernel = false; ///< a kernel of launch() is what was added last
+    uint64_t m_earlyLaunches = 0;
 };
 
 /// Work captured from a stream, ready to be launched again and again with the same addresses.

@@ -10,7 +10,8 @@ struct FakeCudaCounts {
     size_t allocations = 0, streams = 0;
     uint64_t launches = 0, graphLaunches = 0, moduleLoads = 0;
     int primaryContexts = 0;
-    uint64_t fills = 0; ///< memory set to a byte, captured or not
+    uint64_t fills = 0;         ///< memory set to a byte, captured or not
+    uint64_t earlyLaunches = 0; ///< of `launches`, those that could start before the kernel before
 };
 
 extern "C" {
@@ -18,7 +19,7 @@ extern "C" {
 void fakecudaFail(const char* call, int code, int skip);
 /// Kernels with that piece in their names do something else: 1 gives one wrong element, 2 leaves
 /// one unwritten, 3 takes the device along, 4 never ends, 5 kills the process, 6 is 1 where the
-/// result lies on an operand.
+/// result lies on an operand, 7 is 1 and 8 is 3 where the kernel is launched early.
 void fakecudaSpoil(const char* kernel, int how);
 /// No more failures; a kernel's fault is forgotten (a real context would be lost).
 void fakecudaReset();

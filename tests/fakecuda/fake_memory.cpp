@@ -72,6 +72,10 @@ bool onDevice(uint64_t address, size_t bytes) {
 
 } // namespace
 
+void Allocation::setOpen(bool open) const {
+    mprotect(pages + guard, mapped - 2 * guard, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
 void Allocation::mark() const {
     std::memset(data + bytes, pattern, margin);
 }

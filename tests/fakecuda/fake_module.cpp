@@ -122,7 +122,78 @@ bool anyTwice(std::vector<void*> arguments) {
     return false;
 }
 
+/// What is launched early may start while others write: all that a kernel can reach.
+void setOpen(bool open) {
+    for (const auto& [address, allocation] : state().memory)
+        if (!allocation.pinned)
+            allocation.setOpen(open);
+}
+
+/// What a kernel that is spoiled so does in this launch; none: what it should.
+const Spoiled* spoiledIn(const simt::Launch& launch, const std::vector<void*>& arguments,
+                         bool early) {
+    const Spoiled* how = spoiledAs(launch.name);
+    const bool whenEarly = how && (*how == Spoiled::Early || *how == Spoiled::EarlyFault);
+    if ((whenEarly && !early) || (how && *how == Spoiled::InPlace && !anyTwice(arguments)))
+        return nullptr;
+    return how;
+}
+
+int runKernel(simt::Launch& launch, std::vector<std::vector<ArgumentPart>>& values, bool early) {
+    std::vector<void*> pointers;
+    for (auto& value : values)
+        pointers.push_back(value.data());
+    launch.arguments = pointers.data();
+    ++state().launches;
+    state().earlyLaunches += early ? 1 : 0;
+    const Spoiled* how = spoiledIn(launch, pointers, early);
+    if (how && (*how == Spoiled::Fault || *how == Spoiled::EarlyFault))
+        return IllegalAddress;
+    if (how && *how == Spoiled::Crash)
+        raise(SIGKILL);
+    const Snapshot before = how ? snapshotOf(pointers) : Snapshot{};
+    if (early)
+        launch.gate = setOpen;
+    const simt::Outcome outcome = simt::tryRun(launch);
+    if (how)
+        spoil(before, *how);
+    if (outcome.ok())
+        return Success;
+    state().lastMessage = outcome.message;
+    return outcome.fault ? IllegalAddress : LaunchFailed;
+}
+
 } // namespace
+
+int fakecuda::launchKernel(const KernelCall& call, Stream* stream, void** arguments) {
+    if (call.function == nullptr)
+        return InvalidHandle;
+    simt::Launch launch;
+    launch.name = call.function->name;
+    launch.entry = call.function->run;
+    launch.grid = {call.grid[0], call.grid[1], call.grid[2]};
+    launch.block = {call.block[0], call.block[1], call.block[2]};
+    launch.sharedBytes = call.sharedBytes;
+    if (!possible(launch, *call.function))
+        return InvalidValue;
+    const Graph* graph = state().streams.count(stream) != 0 ? stream->capture.get() : nullptr;
+    if (call.early && graph != nullptr &&
+        (graph->nodes.empty() || graph->nodes.back()->kind != NodeKind::Kernel)) {
+        state().lastMessage = launch.name + " is launched early behind what is no kernel";
+        return InvalidValue;
+    }
+    // Arguments are copied when the launch is queued, as by the driver.
+    std::vector<std::vector<ArgumentPart>> values;
+    for (size_t i = 0; i < call.function->sizes.size(); ++i) {
+        values.emplace_back((call.function->sizes[i] + sizeof(ArgumentPart) - 1) /
+                            sizeof(ArgumentPart));
+        std::memcpy(values.back().data(), arguments[i], call.function->sizes[i]);
+    }
+    return enqueue(stream, NodeKind::Kernel, launch.name,
+                   [launch, values, early = call.early]() mutable {
+                       return runKernel(launch, values, early);
+                   });
+}
 
 extern "C" {
 
@@ -201,43 +272,6 @@ int cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, un
                    unsigned by, unsigned bz, unsigned shared, Stream* stream, void** arguments,
                    void**) {
     FAKE_CALL("cuLaunchKernel", Context);
-    if (function == nullptr)
-        return InvalidHandle;
-    simt::Launch launch;
-    launch.name = function->name;
-    launch.entry = function->run;
-    launch.grid = {gx, gy, gz};
-    launch.block = {bx, by, bz};
-    launch.sharedBytes = shared;
-    if (!possible(launch, *function))
-        return InvalidValue;
-    // Arguments are copied when the launch is queued, as by the driver.
-    std::vector<std::vector<ArgumentPart>> values;
-    for (size_t i = 0; i < function->sizes.size(); ++i) {
-        values.emplace_back((function->sizes[i] + sizeof(ArgumentPart) - 1) / sizeof(ArgumentPart));
-        std::memcpy(values.back().data(), arguments[i], function->sizes[i]);
-    }
-    return enqueue(stream, NodeKind::Kernel, launch.name, [launch, values]() mutable {
-        std::vector<void*> pointers;
-        for (auto& value : values)
-            pointers.push_back(value.data());
-        launch.arguments = pointers.data();
-        ++state().launches;
-        const Spoiled* how = spoiledAs(launch.name);
-        if (how && *how == Spoiled::Fault)
-            return int{IllegalAddress};
-        if (how && *how == Spoiled::Crash)
-            raise(SIGKILL);
-        if (how && *how == Spoiled::InPlace && !anyTwice(pointers))
-            how = nullptr;
-        const Snapshot before = how ? snapshotOf(pointers) : Snapshot{};
-        const simt::Outcome outcome = simt::tryRun(launch);
-        if (how)
-            spoil(before, *how);
-        if (outcome.ok())
-            return int{Success};
-        state().lastMessage = outcome.message;
-        return int{outcome.fault ? IllegalAddress : LaunchFailed};
-    });
+    return launchKernel({function, {gx, gy, gz}, {bx, by, bz}, shared, false}, stream, arguments);
 }
 }

@@ -40,7 +40,8 @@ bool forbidsUnsafe(const Stream& stream) {
 
 /// "row_warp=fault,copy_vector=wrong"
 void readSpoiled(State& state) {
-    constexpr const char* kinds[] = {"wrong", "unwritten", "fault", "hang", "crash", "inplace"};
+    constexpr const char* kinds[] = {"wrong", "unwritten", "fault", "hang",
+                                     "crash", "inplace",   "early", "earlyfault"};
     const char* text = std::getenv("FAKECUDA_SPOIL");
     std::string rest = text == nullptr ? "" : text;
     while (!rest.empty()) {
@@ -48,7 +49,7 @@ void readSpoiled(State& state) {
         const std::string entry = rest.substr(0, comma);
         rest.erase(0, comma + 1);
         const size_t equals = std::min(entry.find('='), entry.size());
-        for (int kind = 0; kind < 6; ++kind)
+        for (int kind = 0; kind < 8; ++kind)
             if (entry.substr(equals) == std::string("=") + kinds[kind])
                 state.spoiled[entry.substr(0, equals)] = static_cast<Spoiled>(kind + 1);
     }
@@ -204,7 +205,7 @@ void fakecudaCounts(FakeCudaCounts* out) {
     State& s = state();
     std::lock_guard lock(s.mutex);
     *out = {s.memory.size(), s.streams.size(),  s.launches, s.graphLaunches,
-            s.moduleLoads,   s.primaryContexts, s.fills};
+            s.moduleLoads,   s.primaryContexts, s.fills,    s.earlyLaunches};
 }
 
 const char* fakecudaMessage() {

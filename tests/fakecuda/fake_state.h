@@ -47,7 +47,8 @@ struct Allocation {
     size_t bytes = 0, margin = 0; ///< bytes behind the data that must keep their pattern
     bool pinned = false;
 
-    void mark() const; ///< writes the margin's pattern
+    void setOpen(bool open) const; ///< false: every access faults
+    void mark() const;             ///< writes the margin's pattern
     bool intact() const;
 };
 
@@ -102,12 +103,14 @@ struct Injection {
 
 /// What kernels of some name do in place of what they should.
 enum class Spoiled : int {
-    Wrong = 1,     ///< one element of the result is another
-    Unwritten = 2, ///< one element stays as it was
-    Fault = 3,     ///< an illegal address, after which nothing runs
-    Hang = 4,      ///< never ends
-    Crash = 5,     ///< the process is killed
-    InPlace = 6,   ///< one element of the result is another where it lies on an operand
+    Wrong = 1,      ///< one element of the result is another
+    Unwritten = 2,  ///< one element stays as it was
+    Fault = 3,      ///< an illegal address, after which nothing runs
+    Hang = 4,       ///< never ends
+    Crash = 5,      ///< the process is killed
+    InPlace = 6,    ///< one element of the result is another where it lies on an operand
+    Early = 7,      ///< one element of the result is another where the kernel is launched early
+    EarlyFault = 8, ///< an illegal address where the kernel is launched early
 };
 
 struct State {
@@ -119,7 +122,8 @@ struct State {
     std::set<Stream*> streams;
     std::map<std::string, Injection> injections;
     std::map<std::string, Spoiled> spoiled; ///< by a piece of the kernel's name
-    uint64_t nextNodeId = 1, launches = 0, graphLaunches = 0, moduleLoads = 0, fills = 0;
+    uint64_t nextNodeId = 1, launches = 0, graphLaunches = 0, moduleLoads = 0, fills = 0,
+             earlyLaunches = 0;
     int primaryContexts = 0;
     void (*observer)(const char* name, uint64_t begin, uint64_t end, uint64_t node) = nullptr;
     void (*cloned)(Node* original, Node* copy) = nullptr; ///< while a graph is made executable
@@ -154,6 +158,18 @@ int drain(Stream* stream, uint64_t position, bool ask = false);
 int drainAll();
 
 double now();
+
+/// A launch of a kernel, as the driver's functions for that describe it.
+struct KernelCall {
+    Function* function;
+    unsigned grid[3], block[3];
+    unsigned sharedBytes;
+    bool early; ///< it may be started while the kernel before it runs
+};
+
+/// Adds the launch to the stream. An early one must come behind a kernel and finds all device
+/// memory closed until its threads have waited (simt::Launch::gate).
+int launchKernel(const KernelCall& call, Stream* stream, void** arguments);
 
 /// The live allocation that holds all the bytes, or null.
 const Allocation* find(uint64_t address, size_t bytes);

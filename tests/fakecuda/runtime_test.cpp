@@ -120,6 +120,94 @@ TEST_F(Runtime, replaysACapturedGraphWithNewData) {
     EXPECT_EQ(download(middle), (std::vector<float>{8, 9}));
 }
 
+class RuntimeEarly : public Runtime {
+protected:
+    static constexpr const char* waits = "    hostWaitForKernelsBefore();\n";
+
+    Result<void> launchWaiting(const LoadedKernel& kernel, std::vector<DevicePointer> arguments) {
+        KernelLaunch launch{kernel.function, "k", {1, 1, 1}, {2, 1, 1}, 0, arguments};
+        launch.waits = true;
+        return m_stream.launch(launch);
+    }
+
+    /// Adds one twice, from `in` to `out`; how the second kernel, launched early, ends.
+    Result<void> runBehindAnother(const std::string& body, const DeviceMemory& in,
+                                  const DeviceMemory& out) {
+        const LoadedKernel first = kernel("first", waits + std::string(addOne));
+        const LoadedKernel second = kernel("second", body);
+        const DeviceMemory middle = upload({0, 0});
+        m_stream.launchEarly(true);
+        auto capture = StreamCapture::begin(m_stream);
+        EXPECT_TRUE(launchWaiting(first, {in.address(), middle.address()}));
+        EXPECT_TRUE(launchWaiting(second, {middle.address(), out.address()}));
+        auto graph = capture->finish();
+        EXPECT_TRUE(graph) << graph.error().text();
+        EXPECT_EQ(m_stream.earlyLaunches(), 1U);
+        EXPECT_TRUE(graph->launch(m_stream));
+        return m_stream.synchronize();
+    }
+};
+
+TEST_F(RuntimeEarly, aKernelThatWaitsMayStartBeforeTheOneInFrontHasEnded) {
+    EXPECT_TRUE(canLaunchEarly(*m_device));
+    const DeviceMemory in = upload({1, 2}), out = upload({0, 0});
+    ASSERT_TRUE(runBehindAnother(waits + std::string(addOne), in, out));
+    EXPECT_EQ(download(out), (std::vector<float>{3, 4}));
+    EXPECT_EQ(fake().now().earlyLaunches, 1U);
+}
+
+TEST_F(RuntimeEarly, aKernelThatDoesNotWaitIsSeen) {
+    const DeviceMemory in = upload({1, 2}), out = upload({0, 0});
+    EXPECT_FALSE(runBehindAnother("", in, out));
+    EXPECT_NE(std::string(fake().message()).find("ends without having waited"), std::string::npos)
+        << fake().message();
+}
+
+TEST_F(RuntimeEarly, aKernelThatReadsBeforeItWaitsIsSeen) {
+    const DeviceMemory in = upload({1, 2}), out = upload({0, 0});
+    EXPECT_FALSE(runBehindAnother("    const float x = in0[threadIdx.x];\n" + std::string(waits) +
+                                      "    out0[threadIdx.x] = x + 1.0f;\n",
+                                  in, out));
+    EXPECT_NE(std::string(fake().message()).find("without having waited for them"),
+              std::string::npos)
+        << fake().message();
+}
+
+TEST_F(RuntimeEarly, onlyWhatStandsRightBehindAKernelIsLaunchedSo) {
+    const LoadedKernel add = kernel("add_one", waits + std::string(addOne));
+    const DeviceMemory in = upload({1, 2}), out = upload({0, 0});
+    auto event = Event::create(m_device->context());
+    ASSERT_TRUE(event);
+    auto earlyAfter = [&](const std::function<Result<void>()>& work) {
+        const uint64_t before = m_stream.earlyLaunches();
+        auto capture = StreamCapture::begin(m_stream);
+        EXPECT_TRUE(launchWaiting(add, {in.address(), out.address()}));
+        EXPECT_TRUE(work());
+        EXPECT_TRUE(launchWaiting(add, {in.address(), out.address()})) << fake().message();
+        EXPECT_TRUE(capture->finish());
+        return m_stream.earlyLaunches() - before;
+    };
+    const auto nothing = [] { return Result<void>(); };
+    EXPECT_EQ(earlyAfter(nothing), 0U); // not asked for
+    m_stream.launchEarly(true);
+    EXPECT_EQ(earlyAfter(nothing), 1U);
+    m_stream.launchEarly(true);
+    EXPECT_EQ(earlyAfter([&] { return m_stream.fill(out.address(), 0, 8); }), 0U);
+    m_stream.launchEarly(true);
+    EXPECT_EQ(earlyAfter([&] { return m_stream.copyWithin(out.address(), in.address(), 8); }), 0U);
+    m_stream.launchEarly(true);
+    EXPECT_EQ(earlyAfter([&] { return m_stream.waitFor(*event); }), 0U);
+    m_stream.launchEarly(true);
+    EXPECT_EQ(earlyAfter([&] { return m_stream.addedByOthers(), Result<void>(); }), 0U);
+    m_stream.launchEarly(true);
+    EXPECT_EQ(earlyAfter([&] { // a text without the wait, and what stands behind it
+                  return launch(add, {in.address(), out.address()}, 2);
+              }),
+              1U);
+    m_stream.launchEarly(false);
+    EXPECT_EQ(earlyAfter(nothing), 0U);
+}
+
 /// Libraries load their kernels and allocate in their first call, which may be a recorded one.
 TEST_F(Runtime, allocationIsLegalInACapture) {
     auto capture = StreamCapture::begin(m_stream);

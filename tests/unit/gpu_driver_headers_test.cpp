@@ -71,6 +71,19 @@ ALIKE(cuEventElapsedTime, cuEventElapsedTime_v2);
 ALIKE(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled);
 static_assert(sizeof(TensorMapValue) == sizeof(CUtensorMap) &&
               alignof(TensorMapValue) == alignof(CUtensorMap));
+ALIKE(cuLaunchKernelEx, cuLaunchKernelEx);
+SAME(fuselage::gpu, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+static_assert(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute) &&
+              offsetof(LaunchAttribute, id) == offsetof(CUlaunchAttribute, id) &&
+              offsetof(LaunchAttribute, value) ==
+                  offsetof(CUlaunchAttribute, value.programmaticStreamSerializationAllowed));
+static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig) &&
+              offsetof(LaunchConfig, grid) == offsetof(CUlaunchConfig, gridDimX) &&
+              offsetof(LaunchConfig, block) == offsetof(CUlaunchConfig, blockDimX) &&
+              offsetof(LaunchConfig, sharedBytes) == offsetof(CUlaunchConfig, sharedMemBytes) &&
+              offsetof(LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream) &&
+              offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs) &&
+              offsetof(LaunchConfig, attributeCount) == offsetof(CUlaunchConfig, numAttrs));
 SAME(fuselage::gpu, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
 SAME(fuselage::gpu, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
 SAME(fuselage::gpu, CU_TENSOR_MAP_SWIZZLE_128B);
