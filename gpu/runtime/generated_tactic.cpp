@@ -4,6 +4,7 @@
 #include "gpu/emit/packed_constant.h"
 #include "gpu/kernels/variant_table.h"
 #include "gpu/runtime/device.h"
+#include "gpu/runtime/early_code.h"
 #include "gpu/runtime/occupancy.h"
 #include "gpu/runtime/tensor_map.h"
 
@@ -61,6 +62,7 @@ private:
     std::vector<std::shared_ptr<const CompiledKernel>> m_compiled; ///< parallel to the kernels
     std::vector<std::shared_ptr<const Module>> m_modules;
     std::vector<LoadedKernel> m_loaded;
+    std::vector<bool> m_waits; ///< of each kernel: it may be launched early
     bool m_ready = false;
     std::vector<std::vector<std::byte>> m_packedBytes; ///< until they are on the device
     std::vector<DeviceMemory> m_tables, m_packed;
@@ -127,6 +129,7 @@ Result<void> GeneratedTactic::load(Device& device) {
     if (m_ready) // measured before it was chosen
         return {};
     m_loaded.clear();
+    m_waits.clear();
     m_modules.clear();
     m_tables.clear();
     m_packed.clear();
@@ -143,6 +146,7 @@ Result<void> GeneratedTactic::load(Device& device) {
             return failure(kernel.error());
         m_modules.push_back(std::move(*module));
         m_loaded.push_back(*kernel);
+        m_waits.push_back(m_set.kernels[i].waits && whyNotEarly(m_compiled[i]->cubin).empty());
     }
     for (const std::string& table : m_set.tables) {
         auto memory = device.allocate(static_cast<int64_t>(table.size()));
@@ -210,7 +214,7 @@ Result<void> GeneratedTactic::enqueue(Stream& stream, const LaunchArguments& arg
             maps.push_back(*made);
         }
         KernelLaunch launch{m_loaded[i].function, kernel.name.c_str(), kernel.grid, kernel.block,
-                            kernel.sharedBytes,   addresses,           maps,        kernel.waits};
+                            kernel.sharedBytes,   addresses,           maps,        m_waits[i]};
         if (auto launched = stream.launch(launch); !launched)
             return launched;
     }

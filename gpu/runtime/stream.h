@@ -101,7 +101,7 @@ struct KernelLaunch {
     uint32_t sharedBytes = 0;
     std::span<const DevicePointer> arguments;
     std::span<const TensorMapValue> maps = {};
-    bool waits = false; ///< KernelText::waits
+    bool waits = false; ///< as its text and its machine code say (KernelText::waits, whyNotEarly)
 };
 
 class Stream : public Owned<StreamHandle, &DriverFunctions::cuStreamDestroy_v2> {

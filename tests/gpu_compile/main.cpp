@@ -3,7 +3,9 @@
 // and no spills. Needs no GPU. Exit status 77: NVRTC is not here. By default each kernel for the
 // oldest architecture, for sm_90 and for one of the others in turn; --all asks for all seven, names
 // of architectures for those.
+#include "gpu/emit/device_text.h"
 #include "gpu/kernels/variant_table.h"
+#include "gpu/runtime/early_code.h"
 #include "gpu/runtime/nvrtc.h"
 #include "gpu/runtime/output_check.h"
 #include "tests/gpu_compile/machine_code.h"
@@ -104,11 +106,16 @@ struct Figures {
     std::string worst;
 };
 
-/// What a kernel of tensor maps is made for must be in its machine code; empty: it is.
-std::string missingIn(const gpu::KernelText& kernel, const gpu::CompiledKernel& compiled) {
+/// What a kernel that may be launched early (sm_90), or one of tensor maps, is made for must be in
+/// its machine code; empty: it is.
+std::string missingIn(const gpu::KernelText& kernel, const gpu::CompiledKernel& compiled,
+                      bool early) {
     for (const char* loss : {"serialized", "setmaxnreg"})
         if (compiled.log.find(loss) != std::string::npos)
             return compiled.log; // the assembler's note that it did not do as the text says
+    if (early && kernel.waits)
+        if (std::string why = gpu::whyNotEarly(compiled.cubin); !why.empty())
+            return why;
     if (kernel.maps.empty())
         return {};
     const machine_code::HopperInstructions found = machine_code::countHopper(compiled.cubin);
@@ -118,6 +125,41 @@ std::string missingIn(const gpu::KernelText& kernel, const gpu::CompiledKernel& 
            : found.registerMoves != 2              ? "registers do not move"
            : found.local != 0                      ? "local memory"
                                                    : "";
+}
+
+/// Texts that must not pass as ones that may be launched early do not, and one that may does.
+int checkEarly(gpu::Nvrtc& nvrtc) {
+    const struct {
+        const char* body;
+        bool may;
+    } texts[] = {
+        {"waitForKernelsBefore(); to[threadIdx.x] = from[threadIdx.x];", true},
+        {"to[threadIdx.x] = from[threadIdx.x];", false},
+        {"const float x = *static_cast<const volatile float*>(from); waitForKernelsBefore(); *to = "
+         "x;",
+         false},
+        {"*static_cast<volatile float*>(to) = 1; waitForKernelsBefore(); *to = *from;", false},
+        {"if (threadIdx.x < 7) waitForKernelsBefore(); to[threadIdx.x] = from[threadIdx.x];",
+         false},
+    };
+    int failures = 0;
+    for (const auto& text : texts) {
+        gpu::KernelText kernel;
+        kernel.name = "early";
+        kernel.source = std::string(gpu::deviceText("launch")) +
+                        "\nextern \"C\" __global__ void early(const float* __restrict__ from, "
+                        "float* __restrict__ to) {\n" +
+                        text.body + "\n}\n";
+        gpu::CompileOptions options;
+        options.arch = "sm_90";
+        auto compiled = nvrtc.compile(kernel, options);
+        if (compiled && gpu::whyNotEarly(compiled->cubin).empty() == text.may)
+            continue;
+        std::printf("FAILED: launched early: %s\n",
+                    compiled ? text.body : compiled.error().text().c_str());
+        ++failures;
+    }
+    return failures;
 }
 
 struct Gate {
@@ -140,7 +182,9 @@ struct Gate {
                 ++failures;
                 continue;
             }
-            if (const std::string missing = missingIn(kernel, *compiled); !missing.empty()) {
+            if (const std::string missing =
+                    missingIn(kernel, *compiled, gpu::capabilityOf(arch) >= 90);
+                !missing.empty()) {
                 std::printf("FAILED case %s, %s: %s\n", source.name.c_str(), set.variant.c_str(),
                             missing.c_str());
                 ++failures;
@@ -189,7 +233,7 @@ int main(int argc, char** argv) {
     if (archs.size() < (inTurn ? always + 1 : 1))
         return skipped;
 
-    Gate gate{**nvrtc, {}, 0};
+    Gate gate{**nvrtc, {}, checkEarly(**nvrtc)};
     size_t turn = 0;
     for (const gpu_suite::Case& source : gpu_suite::cases()) {
         gpu_suite::Prepared prepared = gpu_suite::prepare(source);

@@ -6,6 +6,7 @@
 // architectures, in turn, and of each variant on all of them. --forms: one of each form on every
 // architecture; --all: every kernel on every architecture.
 #include "app/zoo/zoo.h"
+#include "gpu/runtime/early_code.h"
 #include "gpu/runtime/nvrtc.h"
 #include "tests/gpu_zoo/zoo_kernels.h"
 
@@ -115,6 +116,12 @@ struct Gate {
             std::printf("FAILED %s, %s, %s: %u bytes of shared memory of %u\n", kernel.from.c_str(),
                         kernel.text.name.c_str(), task.arch.c_str(), shared,
                         sharedLimitOf(task.arch));
+            ++failures;
+        }
+        const bool early = gpu::capabilityOf(task.arch) >= 90;
+        if (const std::string why = gpu::whyNotEarly(compiled->cubin); early && !why.empty()) {
+            std::printf("FAILED %s, %s, %s: it cannot be launched early: %s\n", kernel.from.c_str(),
+                        kernel.text.name.c_str(), task.arch.c_str(), why.c_str());
             ++failures;
         }
         if (compiled->localBytes == 0 && compiled->registers <= most)
