@@ -47,7 +47,8 @@ void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
                  "cuda: measure nothing; what the timing cache lacks is an error");
     app.add_option("--without", options.without,
                    "cuda: kernels to leave out, with commas between: names of variants, cudnn, "
-                   "cublaslt; `*` stands for anything: 'tma_*,wgmma_*'")
+                   "cublaslt; early_launch: kernels that start before the one in front has ended; "
+                   "`*` stands for anything: 'tma_*,wgmma_*'")
         ->delimiter(',')
         ->check(CLI::Validator(knownFamily, ""))
         ->type_name("NAMES");

@@ -4,6 +4,7 @@
 #include "app/pipeline/compiled.h"
 #if FUSELAGE_HAS_CUDA
 #include "gpu/kernels/variant_table.h"
+#include "gpu/tune/early_launch.h"
 #endif
 
 namespace fuselage::app {
@@ -26,7 +27,7 @@ std::vector<std::string> tacticFamilies() {
 #if FUSELAGE_HAS_CUDA
     for (const gpu::VariantRow& row : gpu::kernelVariants())
         out.push_back(row.name);
-    out.insert(out.end(), {"cublaslt", "cudnn"});
+    out.insert(out.end(), {"cublaslt", "cudnn", gpu::earlyLaunch});
 #endif
     return out;
 }

@@ -82,15 +82,37 @@ public:
             if (!steps || !saved)
                 return failure(!steps ? steps.error() : saved.error());
             std::optional<FailedCall> failed;
+            EarlyLaunch early = earlyLaunchOf(*steps);
             auto out = makeCudaExecutable(plan, m_device, std::move(*steps), m_threads,
-                                          m_options.tune.deadlineSeconds, failed);
+                                          m_options.tune.deadlineSeconds, early, failed);
+            if (!out && early.lost())
+                failed = FailedCall{early.key(), earlyLaunch, out.error()};
+            if (out && !early.note().empty())
+                m_notes.push_back(
+                    fmt::format("plan of {} steps: {}", plan->steps.size(), early.note()));
+            if (out && early.learned())
+                if (auto kept = m_store.save(); !kept)
+                    return failure(kept.error());
             if (out || !failed || !refuse(*failed))
                 return out;
         }
     }
 
+    std::vector<std::string> notes() const override { return m_notes; }
+
 private:
     void openSources(const std::string& folder);
+
+    EarlyLaunch earlyLaunchOf(const std::vector<PreparedStep>& steps) {
+        std::vector<PlannedTactic> tactics;
+        for (const PreparedStep& step : steps)
+            tactics.push_back({step.key, step.tactic ? step.tactic->name() : "host"});
+        EarlyLaunch out(m_store.cache, earlyLaunchKey(tactics),
+                        m_options.measure && !m_options.tune.frozen, m_options.tune.without);
+        if (!canLaunchEarly(*m_device) || !m_options.measure)
+            out.refuse("");
+        return out;
+    }
 
     /// True: the plan is to be prepared again without that tactic. Each is refused once, so this
     /// comes to an end.
@@ -122,6 +144,7 @@ private:
     std::vector<std::unique_ptr<TacticSource>> m_sources;
     std::vector<Reason> m_missing;          ///< sources that could not be opened
     std::shared_ptr<CubinCache> m_compiler; ///< null: there is none
+    std::vector<std::string> m_notes;
     TuneStore m_store;
 };
 

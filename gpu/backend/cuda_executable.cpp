@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/backend/cuda_executable.h"
 
+#include "gpu/backend/plan_graphs.h"
 #include "gpu/backend/plan_memory.h"
 #include "gpu/backend/step_check.h"
 #include "gpu/runtime/isolated_timer.h"
@@ -23,12 +24,6 @@ struct StepAddresses {
     std::vector<DevicePointer> inputs, outputs;
 };
 
-/// Consecutive steps in one graph, or one step of the host.
-struct Segment {
-    size_t begin = 0, end = 0;
-    std::optional<CapturedGraph> graph;
-};
-
 class CudaExecutable final : public SteppedExecutable {
 public:
     CudaExecutable(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> device,
@@ -36,7 +31,7 @@ public:
         : m_plan(std::move(plan)), m_device(std::move(device)), m_steps(std::move(steps)),
           m_threads(std::move(threads)) {}
 
-    Result<void> prepare(double deadlineSeconds);
+    Result<void> prepare(double deadlineSeconds, EarlyLaunch& early);
 
     const std::optional<FailedCall>& failedCall() const { return m_failedCall; }
 
@@ -71,20 +66,19 @@ private:
         return m_steps[step].tactic && !m_steps[step].tactic->facts().fallback;
     }
 
-    /// A part of a captured graph, with or without launches.
-    bool isCaptured(size_t step) const { return onDevice(step) || m_isDone[step]; }
-
+    PlanGraphs::Steps graphSteps();
     Result<void> packConstants();
     Result<void> loadTactics();
     Result<void> computeConstants(double deadlineSeconds);
     Result<void> callOnce(size_t step, double deadlineSeconds);
     Result<void> callLibraries(double deadlineSeconds);
-    Result<void> capture();
+    Result<void> tryEarly(EarlyLaunch& early, double deadlineSeconds);
+    Result<double> runTrial(bool early, uint32_t times, double deadlineSeconds);
     Result<void> enqueue(size_t step);
     Result<void> runOnHost(size_t step, Progress& progress);
     Result<void> startStep(size_t step);
     Result<void> startStep(size_t step, Progress& progress);
-    Result<void> runSegments(Progress& progress);
+    Result<void> runSegments(bool early, Progress& progress);
     Result<void> runTimed(RunResult& ran, Progress& progress);
     Result<void> runMeasured(Progress& progress);
     Result<void> runMarked(std::span<const Tensor> inputs, const RangeMarks& marks,
@@ -100,12 +94,13 @@ private:
     Event m_begin, m_end;
     std::vector<StepAddresses> m_addresses;
     std::vector<bool> m_isDone; ///< per step: computed once while preparing
-    std::vector<Segment> m_segments;
+    PlanGraphs m_graphs;
+    bool m_early = false;               ///< kernels are launched early
     std::unique_ptr<StepTimer> m_timer; ///< made when steps are first timed
     std::optional<FailedCall> m_failedCall;
 };
 
-Result<void> CudaExecutable::prepare(double deadlineSeconds) {
+Result<void> CudaExecutable::prepare(double deadlineSeconds, EarlyLaunch& early) {
     auto memory = PlanMemory::create(m_plan, *m_device);
     if (!memory)
         return failure(memory.error());
@@ -126,7 +121,9 @@ Result<void> CudaExecutable::prepare(double deadlineSeconds) {
         return computed;
     if (auto called = callLibraries(deadlineSeconds); !called)
         return called;
-    return capture();
+    if (auto captured = m_graphs.capture(m_stream, graphSteps()); !captured)
+        return captured;
+    return early.wanted() ? tryEarly(early, deadlineSeconds) : Result<void>();
 }
 
 /// At one time: it is the host's work alone, and most of what a warm start takes.
@@ -225,34 +222,46 @@ Result<void> CudaExecutable::callLibraries(double deadlineSeconds) {
     return {};
 }
 
-Result<void> CudaExecutable::capture() {
-    for (size_t i = 0; i < m_steps.size();) {
-        if (m_isDone[i]) { // in front of a segment
-            ++i;
-            continue;
-        }
-        Segment& segment = m_segments.emplace_back(Segment{i, i + 1, {}});
-        if (!onDevice(i++))
-            continue;
-        auto capture = StreamCapture::begin(m_stream);
-        if (!capture)
-            return failure(capture.error());
-        for (size_t step = segment.begin;;) {
-            if (auto added = startStep(step); !added)
-                return added;
-            if (auto marked = capture->mark(); !marked)
-                return marked;
-            if (++step == m_steps.size() || !isCaptured(step)) {
-                segment.end = i = step;
-                break;
-            }
-        }
-        auto graph = capture->finish();
-        if (!graph)
-            return failure(graph.error());
-        segment.graph = std::move(*graph);
-    }
+PlanGraphs::Steps CudaExecutable::graphSteps() {
+    PlanGraphs::Steps out;
+    for (size_t step = 0; step < m_steps.size(); ++step)
+        out.places.push_back(m_isDone[step]   ? PlanGraphs::Place::Before
+                             : onDevice(step) ? PlanGraphs::Place::Graph
+                                              : PlanGraphs::Place::Between);
+    out.add = [this](size_t step) { return enqueue(step); };
+    out.hasOwnKernels = [this](size_t step) { return m_steps[step].tactic->kernels() != nullptr; };
+    return out;
+}
+
+/// Only the end of the device is an error: else the graphs that are there are launched.
+Result<void> CudaExecutable::tryEarly(EarlyLaunch& early, double deadlineSeconds) {
+    auto captured = m_graphs.captureEarly(m_stream, graphSteps());
+    if (!captured && endsDevice(captured.error()))
+        return failure(captured.error());
+    if (!captured || !*captured)
+        return early.refuse(captured ? "" : captured.error().text()), Result<void>();
+    auto decided = early.decide(
+        {[&](bool isEarly, uint32_t times) { return runTrial(isEarly, times, deadlineSeconds); },
+         [this] { return m_memory->fillForTrial(m_stream); },
+         [this] { return m_memory->written(m_stream); }});
+    if (!decided)
+        return failure(decided.error());
+    if (m_early = *decided; !m_early)
+        m_graphs.dropEarly();
     return {};
+}
+
+Result<double> CudaExecutable::runTrial(bool early, uint32_t times, double deadlineSeconds) {
+    Progress progress;
+    auto done = m_stream.record(m_begin);
+    for (uint32_t i = 0; i < times && done; ++i)
+        done = runSegments(early, progress);
+    if (done)
+        done = m_stream.record(m_end);
+    if (done)
+        done = m_end.synchronize(deadlineSeconds);
+    auto seconds = done ? Event::secondsBetween(m_begin, m_end) : failure(done.error());
+    return seconds ? Result<double>(*seconds * 1e6 / times) : failure(seconds.error());
 }
 
 Result<void> CudaExecutable::enqueue(size_t step) {
@@ -297,26 +306,26 @@ Result<void> CudaExecutable::startStep(size_t step, Progress& progress) {
     return m_steps[step].tactic ? startStep(step) : runOnHost(step, progress);
 }
 
-Result<void> CudaExecutable::runSegments(Progress& progress) {
-    for (const Segment& segment : m_segments) {
+Result<void> CudaExecutable::runSegments(bool early, Progress& progress) {
+    for (const Segment& segment : m_graphs.segments()) {
         if (progress.cancelled())
             return cancelledFailure("run");
-        auto ran =
-            segment.graph ? segment.graph->launch(m_stream) : startStep(segment.begin, progress);
+        auto ran = segment.graph ? PlanGraphs::launch(segment, m_stream, early)
+                                 : startStep(segment.begin, progress);
         if (!ran)
             return ran;
     }
     return {};
 }
 
-/// In situ: each graph's kernels by their activity records. Where those cannot be had, events
-/// around each step outside of the graph.
+/// In situ: each graph's kernels by their activity records, of the graph in which they do not
+/// overlap. Where those cannot be had, events around each step outside of the graph.
 Result<void> CudaExecutable::runTimed(RunResult& ran, Progress& progress) {
     if (!m_timer)
         m_timer = std::make_unique<StepTimer>();
     ran.stepSeconds.assign(m_steps.size(), 0);
     std::string byEventsNote;
-    for (const Segment& segment : m_segments) {
+    for (const Segment& segment : m_graphs.segments()) {
         if (progress.cancelled())
             return cancelledFailure("run");
         if (!segment.graph) {
@@ -344,6 +353,8 @@ Result<void> CudaExecutable::runTimed(RunResult& ran, Progress& progress) {
             return byEvents;
     }
     ran.stepTimingNote = byEventsNote.empty() ? m_timer->note() : byEventsNote;
+    if (m_early)
+        ran.stepTimingNote += "; steps were timed one after another, without early launches";
     return {};
 }
 
@@ -351,7 +362,7 @@ Result<void> CudaExecutable::runTimed(RunResult& ran, Progress& progress) {
 Result<void> CudaExecutable::runMeasured(Progress& progress) {
     if (auto begun = m_stream.record(m_begin); !begun)
         return begun;
-    if (auto ran = runSegments(progress); !ran)
+    if (auto ran = runSegments(m_early, progress); !ran)
         return ran;
     return m_stream.record(m_end);
 }
@@ -470,13 +481,15 @@ Result<ReferenceValue> CudaExecutable::valueNow(uint32_t value) {
 
 } // namespace
 
-Result<std::unique_ptr<Executable>>
-makeCudaExecutable(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> device,
-                   std::vector<PreparedStep> steps, std::shared_ptr<ThreadPool> threads,
-                   double deadlineSeconds, std::optional<FailedCall>& failedCall) {
+Result<std::unique_ptr<Executable>> makeCudaExecutable(std::shared_ptr<const Plan> plan,
+                                                       std::shared_ptr<Device> device,
+                                                       std::vector<PreparedStep> steps,
+                                                       std::shared_ptr<ThreadPool> threads,
+                                                       double deadlineSeconds, EarlyLaunch& early,
+                                                       std::optional<FailedCall>& failedCall) {
     auto out = std::make_unique<CudaExecutable>(std::move(plan), std::move(device),
                                                 std::move(steps), std::move(threads));
-    if (auto prepared = out->prepare(deadlineSeconds); !prepared) {
+    if (auto prepared = out->prepare(deadlineSeconds, early); !prepared) {
         failedCall = out->failedCall();
         return failure(prepared.error());
     }

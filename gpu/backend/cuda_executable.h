@@ -6,6 +6,7 @@
 #include "core/plan/backend.h"
 #include "core/support/parallel.h"
 #include "gpu/backend/plan_steps.h"
+#include "gpu/tune/early_launch.h"
 
 #include <memory>
 #include <optional>
@@ -21,11 +22,13 @@ struct FailedCall {
 };
 
 /// `steps` are parallel to the plan's. Loads their tactics, and runs each library's once before
-/// anything is captured: in a warm start nothing else of them ran in this process. Errors
-/// "device.*"; with `failedCall` those of that call.
-Result<std::unique_ptr<Executable>>
-makeCudaExecutable(std::shared_ptr<const Plan> plan, std::shared_ptr<Device> device,
-                   std::vector<PreparedStep> steps, std::shared_ptr<ThreadPool> threads,
-                   double deadlineSeconds, std::optional<FailedCall>& failedCall);
+/// anything is captured: in a warm start nothing else of them ran in this process. `early` decides
+/// whether kernels are launched early. Errors "device.*"; with `failedCall` those of that call.
+Result<std::unique_ptr<Executable>> makeCudaExecutable(std::shared_ptr<const Plan> plan,
+                                                       std::shared_ptr<Device> device,
+                                                       std::vector<PreparedStep> steps,
+                                                       std::shared_ptr<ThreadPool> threads,
+                                                       double deadlineSeconds, EarlyLaunch& early,
+                                                       std::optional<FailedCall>& failedCall);
 
 } // namespace fuselage::gpu

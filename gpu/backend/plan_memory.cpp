@@ -3,6 +3,7 @@
 
 #include "core/plan/value_transfer.h"
 #include "gpu/runtime/host_tactic.h"
+#include "gpu/runtime/random_fill.h"
 
 #include <fmt/format.h>
 
@@ -153,6 +154,36 @@ Result<void> PlanMemory::copyInputs(std::span<const Tensor> inputs, Stream& stre
             return copied;
     }
     return {};
+}
+
+Result<void> PlanMemory::fillForTrial(Stream& stream) {
+    for (const DeviceMemory* memory : {&m_arena, &m_interface})
+        if (auto filled =
+                stream.fill(memory->address(), 0xff, static_cast<size_t>(memory->bytes()));
+            !filled)
+            return filled;
+    for (uint32_t index : m_plan->inputs) {
+        const PlanValue& value = m_plan->values[index];
+        if (value.residence == Residence::Host)
+            return failure("run.inputs", "input `" + value.name + "` has no fixed size",
+                           value.name);
+        if (value.residence != Residence::Input || sizeOf(value.dtype) == 0)
+            continue;
+        if (auto filled = fillRandom(stream, address(index), value.dtype, value.bytes); !filled)
+            return filled;
+    }
+    return {};
+}
+
+Result<std::vector<std::byte>> PlanMemory::written(Stream& stream) {
+    const auto arena = static_cast<size_t>(m_arena.bytes());
+    std::vector<std::byte> out(arena + static_cast<size_t>(m_interface.bytes()));
+    auto copied = stream.copyOut(out.data(), m_arena.address(), arena);
+    if (copied)
+        copied = stream.copyOut(out.data() + arena, m_interface.address(), out.size() - arena);
+    if (copied)
+        copied = stream.synchronize();
+    return copied ? Result<std::vector<std::byte>>(std::move(out)) : failure(copied.error());
 }
 
 Result<Tensor> PlanMemory::download(uint32_t index, Stream& stream) {

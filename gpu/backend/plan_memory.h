@@ -32,6 +32,11 @@ public:
     DevicePointer address(uint32_t value) const;
 
     Result<void> copyInputs(std::span<const Tensor> inputs, Stream& stream);
+    /// For trials of the plan: random inputs, and ones (NaN, -1) in all that its steps write. Error
+    /// "run.inputs": an input has no fixed size.
+    Result<void> fillForTrial(Stream& stream);
+    /// Bytes of all that its steps write, but for what keep() gave memory. Waits for the stream.
+    Result<std::vector<std::byte>> written(Stream& stream);
     /// Waits for the stream.
     Result<std::vector<Tensor>> outputs(Stream& stream);
 

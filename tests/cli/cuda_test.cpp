@@ -120,6 +120,31 @@ TEST_F(CliCuda, CountedBytesStandBesidePredictedOnes) {
     EXPECT_TRUE(has(run({"doctor"}), "can be read, by bench --counters: CUPTI 130000 on GH100"));
 }
 
+TEST_F(CliCuda, EarlyLaunchesAreTriedWhereTheDriverHasThem) {
+    auto graph = fuselage::model_io::loadText("g (float[32,64] x) => (float[32,64] y) {"
+                                              " a = Softmax<axis=-1>(x) y = Softmax<axis=0>(a) }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    ASSERT_TRUE(fuselage::model_io::save(*graph, folder.file("m.onnx")));
+    const auto bench = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> words = {"bench", "m.onnx",      "--backend", "cuda", "--seconds",
+                                          "0",     "--no-verify", "--cache",   "none"};
+        words.insert(words.end(), more.begin(), more.end());
+        ProcessResult ran = run(words);
+        EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+        return ran;
+    };
+    useStandIns();
+    ProcessResult tried = bench({});
+    EXPECT_TRUE(has(tried, "plan of 2 steps: kernels are ")) << tried.output;
+    EXPECT_TRUE(has(tried, "launched early: ")) << tried.output;
+    EXPECT_TRUE(has(tried, " us")) << tried.output;
+    ProcessResult left = bench({"--without", "early_launch"});
+    EXPECT_TRUE(has(left, "left out by --without early_launch")) << left.output;
+    EXPECT_FALSE(has(bench({"--no-measure"}), "launched early"));
+    setenv("FUSELAGE_CUDA_LIBRARIES", FAKECUDA_FOLDER "/plain", 1);
+    EXPECT_FALSE(has(bench({}), "launched early"));
+}
+
 TEST_F(CliCuda, CountersThatAreRefusedCostNothingElse) {
     tanhModel();
     useStandIns();

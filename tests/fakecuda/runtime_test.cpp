@@ -2,9 +2,7 @@
 // Driver, device, streams and capture against the stand-in driver; and the stand-in itself: what it
 // must refuse.
 #include "gpu/runtime/clocks.h"
-#include "gpu/runtime/device.h"
-#include "gpu/runtime/nvrtc.h"
-#include "tests/fakecuda/fixture.h"
+#include "tests/fakecuda/runtime_fixture.h"
 
 #include <cstring>
 #include <thread>
@@ -13,65 +11,6 @@ namespace {
 
 using namespace fuselage;
 using namespace fuselage::gpu;
-
-class Runtime : public FakeCudaTest {
-protected:
-    void SetUp() override {
-        FakeCudaTest::SetUp();
-        auto opened = Device::open();
-        ASSERT_TRUE(opened) << opened.error().text();
-        m_device = *opened;
-        auto stream = m_device->stream();
-        ASSERT_TRUE(stream);
-        m_stream = std::move(*stream);
-    }
-
-    /// A kernel `name` of two pointers with this body.
-    LoadedKernel kernel(const std::string& name, const std::string& body, uint32_t shared = 0) {
-        KernelText text;
-        text.name = name;
-        text.source = "extern \"C\" __global__ void " + name +
-                      "(const float* __restrict__ in0, float* __restrict__ out0) {\n" + body +
-                      "}\n";
-        auto nvrtc = Nvrtc::open();
-        EXPECT_TRUE(nvrtc) << nvrtc.error().text();
-        auto compiled = (*nvrtc)->compile(text, {});
-        EXPECT_TRUE(compiled) << compiled.error().text();
-        auto module = m_device->load(compiled->cubin);
-        EXPECT_TRUE(module) << module.error().text() << fake().message();
-        m_modules.push_back(*module);
-        auto loaded = (*module)->kernel(name, shared);
-        EXPECT_TRUE(loaded) << loaded.error().text();
-        return *loaded;
-    }
-
-    DeviceMemory upload(const std::vector<float>& values) {
-        auto memory = m_device->allocate(static_cast<int64_t>(values.size() * 4));
-        EXPECT_TRUE(memory);
-        EXPECT_TRUE(m_device->upload(memory->address(), values.data(), values.size() * 4));
-        EXPECT_TRUE(m_device->finishUploads());
-        return std::move(*memory);
-    }
-
-    std::vector<float> download(const DeviceMemory& memory) {
-        std::vector<float> out(static_cast<size_t>(memory.bytes()) / 4);
-        EXPECT_TRUE(m_stream.copyOut(out.data(), memory.address(), out.size() * 4));
-        EXPECT_TRUE(m_stream.synchronize());
-        return out;
-    }
-
-    Result<void> launch(const LoadedKernel& kernel, std::vector<DevicePointer> arguments,
-                        uint32_t threads, uint32_t shared = 0) {
-        return m_stream.launch(
-            {kernel.function, "k", {1, 1, 1}, {threads, 1, 1}, shared, arguments});
-    }
-
-    std::shared_ptr<Device> m_device;
-    Stream m_stream;
-    std::vector<std::shared_ptr<const Module>> m_modules;
-};
-
-const char* const addOne = "    out0[threadIdx.x] = in0[threadIdx.x] + 1.0f;\n";
 
 TEST_F(Runtime, launchesACompiledKernel) {
     const LoadedKernel add = kernel("add_one", addOne);
@@ -96,6 +35,7 @@ TEST_F(Runtime, runsNothingBeforeSomeoneWaits) {
 }
 
 TEST_F(Runtime, replaysACapturedGraphWithNewData) {
+    const uint64_t before = fake().now().graphLaunches;
     const LoadedKernel add = kernel("add_one", addOne);
     const DeviceMemory in = upload({1, 2}), middle = upload({0, 0}), out = upload({0, 0});
     auto capture = StreamCapture::begin(m_stream);
@@ -111,101 +51,13 @@ TEST_F(Runtime, replaysACapturedGraphWithNewData) {
     ASSERT_EQ(graph->kernelsOfMarks().size(), 2U);
     EXPECT_EQ(graph->kernelsOfMarks()[0].size(), 1U);
     EXPECT_EQ(graph->kernelsOfMarks()[1].size(), 2U);
-    EXPECT_EQ(fake().now().graphLaunches, 0U);
+    EXPECT_EQ(fake().now().graphLaunches, before);
     const std::vector<float> other = {5, 6};
     ASSERT_TRUE(m_device->upload(in.address(), other.data(), 8));
     ASSERT_TRUE(m_device->finishUploads());
     ASSERT_TRUE(graph->launch(m_stream));
     EXPECT_EQ(download(out), (std::vector<float>{7, 8}));
     EXPECT_EQ(download(middle), (std::vector<float>{8, 9}));
-}
-
-class RuntimeEarly : public Runtime {
-protected:
-    static constexpr const char* waits = "    hostWaitForKernelsBefore();\n";
-
-    Result<void> launchWaiting(const LoadedKernel& kernel, std::vector<DevicePointer> arguments) {
-        KernelLaunch launch{kernel.function, "k", {1, 1, 1}, {2, 1, 1}, 0, arguments};
-        launch.waits = true;
-        return m_stream.launch(launch);
-    }
-
-    /// Adds one twice, from `in` to `out`; how the second kernel, launched early, ends.
-    Result<void> runBehindAnother(const std::string& body, const DeviceMemory& in,
-                                  const DeviceMemory& out) {
-        const LoadedKernel first = kernel("first", waits + std::string(addOne));
-        const LoadedKernel second = kernel("second", body);
-        const DeviceMemory middle = upload({0, 0});
-        m_stream.launchEarly(true);
-        auto capture = StreamCapture::begin(m_stream);
-        EXPECT_TRUE(launchWaiting(first, {in.address(), middle.address()}));
-        EXPECT_TRUE(launchWaiting(second, {middle.address(), out.address()}));
-        auto graph = capture->finish();
-        EXPECT_TRUE(graph) << graph.error().text();
-        EXPECT_EQ(m_stream.earlyLaunches(), 1U);
-        EXPECT_TRUE(graph->launch(m_stream));
-        return m_stream.synchronize();
-    }
-};
-
-TEST_F(RuntimeEarly, aKernelThatWaitsMayStartBeforeTheOneInFrontHasEnded) {
-    EXPECT_TRUE(canLaunchEarly(*m_device));
-    const DeviceMemory in = upload({1, 2}), out = upload({0, 0});
-    ASSERT_TRUE(runBehindAnother(waits + std::string(addOne), in, out));
-    EXPECT_EQ(download(out), (std::vector<float>{3, 4}));
-    EXPECT_EQ(fake().now().earlyLaunches, 1U);
-}
-
-TEST_F(RuntimeEarly, aKernelThatDoesNotWaitIsSeen) {
-    const DeviceMemory in = upload({1, 2}), out = upload({0, 0});
-    EXPECT_FALSE(runBehindAnother("", in, out));
-    EXPECT_NE(std::string(fake().message()).find("ends without having waited"), std::string::npos)
-        << fake().message();
-}
-
-TEST_F(RuntimeEarly, aKernelThatReadsBeforeItWaitsIsSeen) {
-    const DeviceMemory in = upload({1, 2}), out = upload({0, 0});
-    EXPECT_FALSE(runBehindAnother("    const float x = in0[threadIdx.x];\n" + std::string(waits) +
-                                      "    out0[threadIdx.x] = x + 1.0f;\n",
-                                  in, out));
-    EXPECT_NE(std::string(fake().message()).find("without having waited for them"),
-              std::string::npos)
-        << fake().message();
-}
-
-TEST_F(RuntimeEarly, onlyWhatStandsRightBehindAKernelIsLaunchedSo) {
-    const LoadedKernel add = kernel("add_one", waits + std::string(addOne));
-    const DeviceMemory in = upload({1, 2}), out = upload({0, 0});
-    auto event = Event::create(m_device->context());
-    ASSERT_TRUE(event);
-    auto earlyAfter = [&](const std::function<Result<void>()>& work) {
-        const uint64_t before = m_stream.earlyLaunches();
-        auto capture = StreamCapture::begin(m_stream);
-        EXPECT_TRUE(launchWaiting(add, {in.address(), out.address()}));
-        EXPECT_TRUE(work());
-        EXPECT_TRUE(launchWaiting(add, {in.address(), out.address()})) << fake().message();
-        EXPECT_TRUE(capture->finish());
-        return m_stream.earlyLaunches() - before;
-    };
-    const auto nothing = [] { return Result<void>(); };
-    EXPECT_EQ(earlyAfter(nothing), 0U); // not asked for
-    m_stream.launchEarly(true);
-    EXPECT_EQ(earlyAfter(nothing), 1U);
-    m_stream.launchEarly(true);
-    EXPECT_EQ(earlyAfter([&] { return m_stream.fill(out.address(), 0, 8); }), 0U);
-    m_stream.launchEarly(true);
-    EXPECT_EQ(earlyAfter([&] { return m_stream.copyWithin(out.address(), in.address(), 8); }), 0U);
-    m_stream.launchEarly(true);
-    EXPECT_EQ(earlyAfter([&] { return m_stream.waitFor(*event); }), 0U);
-    m_stream.launchEarly(true);
-    EXPECT_EQ(earlyAfter([&] { return m_stream.addedByOthers(), Result<void>(); }), 0U);
-    m_stream.launchEarly(true);
-    EXPECT_EQ(earlyAfter([&] { // a text without the wait, and what stands behind it
-                  return launch(add, {in.address(), out.address()}, 2);
-              }),
-              1U);
-    m_stream.launchEarly(false);
-    EXPECT_EQ(earlyAfter(nothing), 0U);
 }
 
 /// Libraries load their kernels and allocate in their first call, which may be a recorded one.
