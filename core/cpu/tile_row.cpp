@@ -120,6 +120,9 @@ void RowKernel::compileTiles(const PrepareContext& context, const RowReuseLimits
 
 namespace {
 
+/// Of both loops of a tile that is read along one and written along the other: some lines each way.
+constexpr int64_t turnedPiece = 32;
+
 Loop takeLast(std::vector<Loop>& loops, const Loop& otherwise) {
     if (loops.empty())
         return otherwise;
@@ -137,6 +140,14 @@ int64_t wholeGroupRuns(int64_t count, int64_t all, int64_t size) {
 
 } // namespace
 
+/// Whether elements are written along what is reduced, while they are read across rows.
+bool RowKernel::turnsWrites(const Loop& reduced) const {
+    for (size_t k = 0; k < m_elementWrites; ++k)
+        if (reduced.strides[k] == 1 && m_rowLoop.strides[k] != 1)
+            return true;
+    return false;
+}
+
 /// The kind of tiles and their extents, at most `limit` lanes.
 void RowKernel::chooseExtents(int64_t limit) {
     const Loop still{1, std::vector<int64_t>(m_operands.size(), 0)};
@@ -148,6 +159,8 @@ void RowKernel::chooseExtents(int64_t limit) {
     m_inner.tileRows = m_inner.tileCols = 1;
     if (m_kind == RowTiles::Across) {
         m_blockRows = std::min({rows, limit, m_mostAcross});
+        if (turnsWrites(last))
+            m_blockRows = std::min(m_blockRows, turnedPiece);
         m_inner.rows = last;
         m_blockPlanes = planesOf(limit);
         m_inner.tileRows = std::clamp<int64_t>(limit / (m_blockPlanes * m_blockRows), 1, reduced);
@@ -205,12 +218,12 @@ void RowKernel::transposeElements(int64_t limit) {
                               [](const Loop& loop) { return loop.strides[0] == 1; });
     if (along == m_innerLoops.end() - 1)
         return;
-    constexpr int64_t piece = 32;
     m_elements.outer.assign(m_innerLoops.begin(), along);
     m_elements.outer.insert(m_elements.outer.end(), along + 1, m_innerLoops.end() - 1);
     m_elements.rows = *along;
     m_elements.cols = m_innerLoops.back();
-    m_elements.tileCols = std::clamp<int64_t>(m_elements.cols.extent, 1, std::min(piece, limit));
+    m_elements.tileCols =
+        std::clamp<int64_t>(m_elements.cols.extent, 1, std::min(turnedPiece, limit));
     m_elements.tileRows = std::clamp<int64_t>(limit / m_elements.tileCols, 1,
                                               std::max<int64_t>(m_elements.rows.extent, 1));
 }

@@ -56,6 +56,7 @@ private:
     void compileTiles(const PrepareContext& context, const RowReuseLimits& limits);
     void chooseExtents(int64_t limit);
     void transposeElements(int64_t limit);
+    bool turnsWrites(const Loop& reduced) const;
     void chooseParts();
     void placeScalars();
     void makeLoops(const std::vector<StridedAccess>& accesses);
