@@ -36,7 +36,9 @@ constexpr int64_t narrowRun = 32, oneByOneRead = 2, oneByOneWrite = 6;
 /// Runs of a few elements are shuffled whole.
 constexpr int64_t shuffledRun = 4, shuffled = 2;
 /// A line that is met again after so many others has left the first cache.
-constexpr int64_t linesKept = 512, metAgain = 8;
+constexpr int64_t linesKept = 512, metAgain = 6;
+/// A row's elements that are written along what is reduced and read across rows.
+constexpr int64_t turnedRow = 4;
 
 int64_t elementsOf(const Extents& extents) {
     return elementCount(extents).value_or(0);
@@ -53,7 +55,7 @@ public:
         std::vector<Walk> walks;
         add(walks, code.writes, false, code.space.size());
         add(walks, code.reads, true, code.space.size());
-        turnAll(code.space, walks, 1);
+        turnAll(code.space, walks, {});
     }
 
     void operator()(const Row& code) {
@@ -67,7 +69,7 @@ public:
                                walk.at.strides.end(), [](int64_t stride) { return stride != 0; });
         });
         add(walks, code.elementWrites, false, space.size());
-        turnAll(space, walks, metAgain);
+        turnAll(space, walks, {turnedRow, metAgain});
         scatterRows(code, walks);
     }
 
@@ -119,6 +121,7 @@ private:
     struct Walk {
         StridedAccess at;
         const OperandType* type = nullptr;
+        bool isRead = false;
 
         bool isNarrow() const { return sizeOf(type->dtype) < 4; }
     };
@@ -134,7 +137,7 @@ private:
             isRead ? m_program.inputs[access.operand] : m_program.outputs[access.operand];
         if (!strides || strides->size() != type.extents.size())
             return std::nullopt;
-        return Walk{strided(access, *strides, dims), &type};
+        return Walk{strided(access, *strides, dims), &type, isRead};
     }
 
     void add(std::vector<Walk>& walks, const std::vector<Access>& accesses, bool isRead,
@@ -174,9 +177,14 @@ private:
                          scattered * (loops.back().strides[k] > linesKept ? metAgain : 1));
     }
 
-    /// The first walk leads; each other that is contiguous along another loop is turned. `apart`:
-    /// times what a line costs that is met again too late.
-    void turnAll(const Extents& space, const std::vector<Walk>& walks, int64_t apart) {
+    /// What is turned costs at least, in whole runs.
+    struct Turned {
+        int64_t written = 1; ///< of what is written
+        int64_t apart = 1;   ///< of lines that are met again too late
+    };
+
+    /// The first walk leads; each other that is contiguous along another loop is turned.
+    void turnAll(const Extents& space, const std::vector<Walk>& walks, const Turned& least) {
         if (walks.size() < 2)
             return;
         std::vector<StridedAccess> accesses;
@@ -204,7 +212,9 @@ private:
                 std::clamp<int64_t>(std::min(own->extent, last.extent), 1, wholeRun);
             turn(elements, std::max(weightOf(run, walks[0].isNarrow() ? last.extent : narrowRun,
                                              walks[k].isNarrow() ? own->extent : narrowRun),
-                                    own->strides[0] > linesKept ? apart : 1));
+                                    own->strides[0] > linesKept ? least.apart
+                                    : walks[k].isRead           ? 1
+                                                                : least.written));
         }
     }
 
@@ -245,7 +255,7 @@ private:
         std::vector<Walk> walks;
         add(walks, code.writes, false, space.size());
         add(walks, code.reads, true, space.size());
-        turnAll(space, walks, 1);
+        turnAll(space, walks, {});
     }
 
     void convolution(const Contraction& code) {

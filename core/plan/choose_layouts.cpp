@@ -73,8 +73,13 @@ private:
     std::vector<std::string> resultsOf(const LayoutItem& item, const State& state) const {
         if (item.isView) {
             const uint8_t label = labelIn(state, item.inputs[0]);
-            if (item.isFree[label])
-                return {std::string(item.follow[label].begin(), item.follow[label].end())};
+            if (item.isFree[label]) {
+                std::vector<std::string> out{
+                    std::string(item.follow[label].begin(), item.follow[label].end())};
+                if (item.mayCopy && item.follow[label][0] != 0)
+                    out.emplace_back(1, '\0'); // the model's order
+                return out;
+            }
         }
         size_t combinations = 1;
         for (uint32_t output : item.outputs)
@@ -220,6 +225,15 @@ const char* nameOf(const Extents& extents, const Extents& strides) {
                                                               : "as an output lies";
 }
 
+/// Of an item's operands, inputs then outputs.
+std::string labelsOf(const LayoutItem& item, const OrderLabels& labels) {
+    std::string out;
+    for (const std::vector<uint32_t>* values : {&item.inputs, &item.outputs})
+        for (uint32_t value : *values)
+            out += static_cast<char>(labels[value]);
+    return out;
+}
+
 /// Seconds of the items that touch these values.
 double affected(LayoutItems& items, const std::vector<uint32_t>& group, const OrderLabels& labels) {
     const std::set<uint32_t> members(group.begin(), group.end());
@@ -227,14 +241,11 @@ double affected(LayoutItems& items, const std::vector<uint32_t>& group, const Or
     for (size_t i = 0; i < items.items().size(); ++i) {
         const LayoutItem& item = items.items()[i];
         bool touches = false;
-        std::string at;
         for (const std::vector<uint32_t>* values : {&item.inputs, &item.outputs})
-            for (uint32_t value : *values) {
+            for (uint32_t value : *values)
                 touches = touches || members.contains(value);
-                at += static_cast<char>(labels[value]);
-            }
         if (touches)
-            out += items.seconds(i, at);
+            out += items.seconds(i, labelsOf(item, labels));
     }
     return out;
 }
@@ -252,15 +263,15 @@ std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, Pri
         OrderLabels others = chosen.labels;
         for (uint32_t value : group)
             others[value] = stays ? 1 : 0;
-        const double seconds = cheapestOrders(items, others.size(), &others).seconds;
+        PricedOrders rejected = cheapestOrders(items, others.size(), &others);
+        const double seconds = rejected.seconds;
         record.order = nameOf(first.extents, items.ordersOf(group[0])[chosen.labels[group[0]]]);
         record.rejected = nameOf(first.extents, items.ordersOf(group[0])[stays ? 1 : 0]);
         record.seconds = chosen.seconds;
         record.secondsRejected = seconds;
         if (!stays && !preferred({seconds, chosen.seconds}, least_share::order,
-                                 affected(items, group, others))) {
-            chosen.labels = others;
-            chosen.seconds = seconds;
+                                 affected(items, group, rejected.labels))) {
+            chosen = std::move(rejected);
             std::swap(record.order, record.rejected);
             std::swap(record.seconds, record.secondsRejected);
         }
@@ -281,7 +292,7 @@ std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, Pri
 
 } // namespace
 
-void chooseLayouts(Plan& plan, const std::vector<PlannedNode>& nodes, const PlanOptions& options,
+void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
                    const LowerCache& cache) {
     plan.pricedLayouts = true;
     LayoutItems items(plan, nodes, options, cache);
@@ -290,6 +301,9 @@ void chooseLayouts(Plan& plan, const std::vector<PlannedNode>& nodes, const Plan
     for (uint32_t i = 0; i < plan.values.size(); ++i)
         if (items.isFree(i))
             plan.values[i].strides = items.ordersOf(i)[chosen.labels[i]];
+    for (const LayoutItem& item : items.items())
+        if (item.mayCopy)
+            nodes[item.node].isCopied = !LayoutItems::isView(item, labelsOf(item, chosen.labels));
 }
 
 } // namespace fuselage::planner

@@ -39,11 +39,11 @@ LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes
         }
     offerOutputOrders();
     size_t nextStep = 0;
-    for (const PlannedNode& node : nodes)
-        if (node.program)
+    for (size_t i = 0; i < nodes.size(); ++i)
+        if (nodes[i].program)
             addStep(plan.steps[nextStep++]);
         else
-            addView(node);
+            addView(nodes, i);
     findConcats();
     findTraffic();
     findAlike(cache);
@@ -105,10 +105,12 @@ bool LayoutItems::endsInOutput(const LayoutItem& view, const Extents& derived) c
            sameOrder(result.extents, derived, result.strides);
 }
 
-void LayoutItems::addView(const PlannedNode& planned) {
+void LayoutItems::addView(const std::vector<PlannedNode>& nodes, size_t at) {
+    const PlannedNode& planned = nodes[at];
     const Node& node = m_plan.graph->node(planned.node);
     LayoutItem item;
     item.isView = true;
+    item.node = at;
     item.inputs = {m_index[node.inputs[0].index()]};
     std::vector<uint32_t> slots;
     for (uint32_t slot = 0; slot < node.outputs.size(); ++slot)
@@ -142,8 +144,11 @@ void LayoutItems::addView(const PlannedNode& planned) {
         item.isFree.push_back(all);
         item.follow.push_back(std::move(follow));
     }
-    if (needsCopy) {
-        for (uint32_t output : item.outputs) {
+    // Those that a kernel reads by turns cost it more than a copy, sometimes.
+    item.mayCopy = node.op == Op::Transpose && !isHost && !m_isFixed[item.outputs[0]] &&
+                   m_plan.values[item.outputs[0]].residence == Residence::Arena;
+    if (needsCopy || item.mayCopy) {
+        for (uint32_t output : needsCopy ? item.outputs : std::vector<uint32_t>()) {
             const PlanValue& value = m_plan.values[output];
             m_free[output] = value.residence == Residence::Arena && !m_isFixed[output];
             if (m_free[output] && value.extents.size() >= 3)
@@ -260,13 +265,24 @@ void LayoutItems::findAlike(const LowerCache& cache) {
     }
 }
 
+bool LayoutItems::isView(const LayoutItem& item, const std::string& labels) {
+    const auto operand = static_cast<uint8_t>(labels[0]);
+    if (!item.isView || !item.isFree[operand])
+        return false;
+    if (!item.mayCopy)
+        return true;
+    const std::vector<uint8_t>& follow = item.follow[operand];
+    return std::equal(follow.begin(), follow.end(), labels.end() - std::ssize(follow),
+                      [](uint8_t a, char b) { return a == static_cast<uint8_t>(b); });
+}
+
 double LayoutItems::seconds(size_t index, const std::string& labels) {
     index = m_alike[index];
     auto [known, isNew] = m_prices[index].try_emplace(labels, 0.0);
     if (!isNew)
         return known->second;
     const LayoutItem& item = m_items[index];
-    if (isOnce(item) || (item.isView && item.isFree[static_cast<uint8_t>(labels[0])]))
+    if (isOnce(item) || isView(item, labels))
         return 0;
     OperandStrides order;
     order.follows = item.follows;

@@ -22,6 +22,8 @@ struct LayoutItem {
     std::vector<bool> isFree; ///< of a view, by label of its operand: it needs no step
     /// Of a view, by label of its operand: of each output, where it needs no step.
     std::vector<std::vector<uint8_t>> follow;
+    bool mayCopy = false; ///< a view that may be a copy in the model's order even so
+    size_t node = 0;      ///< of a view, among the planned ones
 };
 
 class LayoutItems {
@@ -39,12 +41,15 @@ public:
     /// Somebody chooses its order: a step, or the copy that stands for a view, makes it.
     bool isFree(uint32_t value) const { return m_free[value]; }
 
+    /// Whether a view whose operands have these labels, inputs then outputs, needs no step.
+    static bool isView(const LayoutItem& item, const std::string& labels);
+
     /// Seconds of an item whose operands have these labels, inputs then outputs.
     double seconds(size_t item, const std::string& labels);
 
 private:
     void addStep(const Step& step);
-    void addView(const PlannedNode& node);
+    void addView(const std::vector<PlannedNode>& nodes, size_t at);
     void offerOutputOrders();
     void findConcats();
     void findTraffic();

@@ -27,6 +27,7 @@ struct PlannedNode {
     LowerRequest request;
     std::optional<KernelProgram> program;     ///< none: perhaps a view, lowered only if it is not
     std::vector<std::string> recomputed = {}; ///< of Step
+    bool isCopied = false; ///< it could be a view, but what reads it is faster if it is copied
 };
 
 /// Phase 1: lowers every node; where fused nodes do not lower, or are faster in parts, `graph`
@@ -92,7 +93,7 @@ void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes);
 Result<void> checkSizes(const Plan& plan);
 
 /// Phase 2c, which predicts: other strides for values that steps make (choose_layouts.cpp).
-void chooseLayouts(Plan& plan, const std::vector<PlannedNode>& nodes, const PlanOptions& options,
+void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
                    const LowerCache& cache);
 
 /// The step of a planned node, whose program it takes.

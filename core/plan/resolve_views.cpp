@@ -143,7 +143,7 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
         const Node& node = graph.node(planned.node);
         uint32_t operand = index[node.inputs[0].index()];
         ViewOf base{0, plan.values[operand].extents, plan.values[operand].strides};
-        bool all = plan.values[operand].residence != Residence::Host;
+        bool all = plan.values[operand].residence != Residence::Host && !planned.isCopied;
         std::vector<std::pair<uint32_t, ViewOf>> views;
         for (uint32_t slot = 0; slot < node.outputs.size(); ++slot) {
             if (!node.outputs[slot].valid())
@@ -167,7 +167,7 @@ Result<void> resolveViews(Plan& plan, std::vector<PlannedNode>& nodes, ViewKinds
             }
             continue;
         }
-        if (writtenInPlace(plan, node, index, steps, kinds))
+        if (!planned.isCopied && writtenInPlace(plan, node, index, steps, kinds))
             continue;
         LowerResult lowered = lower(planned.request);
         if (auto* program = std::get_if<KernelProgram>(&lowered))
