@@ -203,6 +203,8 @@ private:
             return add(m.node(Op::Mul, {x, mean}, fresh()));
         }
         case 5:
+            if (m_choices.oneIn(3))
+                return add(channelsIn(Op::Softmax, x));
             return add(m.node(Op::Softmax, {x}, fresh(), {{"axis", 1 + 2 * m_choices.below(2)}}));
         case 6: {
             const ValueId last = m.node(Op::Transpose, {x}, fresh(), {{"perm", Ints{0, 2, 3, 1}}});
@@ -219,6 +221,14 @@ private:
         default:
             return add(m.node(Op::MatMul, {x, weights({extents[3], extents[3]})}, fresh()));
         }
+    }
+
+    /// Between two Transposes, so that its rows are the channels of a pixel.
+    ValueId channelsIn(Op op, ValueId x) {
+        using Ints = std::vector<int64_t>;
+        const ValueId last = m.node(Op::Transpose, {x}, fresh(), {{"perm", Ints{0, 2, 3, 1}}});
+        const ValueId rows = m.node(op, {last}, fresh(), {{"axis", int64_t{3}}});
+        return m.node(Op::Transpose, {rows}, fresh(), {{"perm", Ints{0, 3, 1, 2}}});
     }
 
     void end(ValueId value) {
@@ -377,6 +387,18 @@ TEST(LayoutChoice, AnOutputThatIsPartOfWhatWasMadeIsCopied) {
                                  "{ m = Sigmoid(x)  y = Slice(m, s, e, a) }"),
                    *cpu);
     EXPECT_EQ(plan->steps.size(), 2U);
+}
+
+TEST(LayoutChoice, ATransposeIsCopiedWhereItsReaderTakesLongerWithout) {
+    auto cpu = makeCpuBackend({1});
+    const auto stepsOf = [&](const std::string& text) {
+        return pricedPlan(preparedGraph(text), *cpu)->steps.size();
+    };
+    const std::string given =
+        "(float[1,96,56,56] x, float[96] s, float[96] b) => (float[1,56,56,96] y) "
+        "{ t = Transpose<perm = [0, 2, 3, 1]>(x) ";
+    EXPECT_EQ(stepsOf(given + "y = LayerNormalization<axis = -1>(t, s, b) }"), 2U);
+    EXPECT_EQ(stepsOf(given + "y = Add(t, s) }"), 1U);
 }
 
 // A layer of batch-first data whose exporter puts the batch behind the rows for attention.
