@@ -70,7 +70,7 @@ public:
         });
         add(walks, code.elementWrites, false, space.size());
         turnAll(space, walks, {turnedRow, metAgain});
-        scatterRows(code, walks);
+        rowTiles(code, walks);
     }
 
     void operator()(const Contraction& code) {
@@ -159,8 +159,9 @@ private:
     }
 
     /// A row kernel's tiles lie along what is reduced and one loop over rows, that of the leader:
-    /// what is contiguous along another one is met element by element.
-    void scatterRows(const Row& code, const std::vector<Walk>& walks) {
+    /// what is contiguous along another one is met element by element, and of a few rows that lie
+    /// across, vectors are mostly empty.
+    void rowTiles(const Row& code, const std::vector<Walk>& walks) {
         if (walks.empty())
             return;
         std::vector<StridedAccess> accesses;
@@ -170,11 +171,17 @@ private:
             access.strides.resize(code.outer.size());
         std::vector<Loop> loops = mergedLoops(code.outer, accesses);
         sortByStrides(loops, 0);
+        const int64_t elements = elementsOf(code.outer) * elementsOf(code.inner);
         for (size_t k = 1; k < walks.size(); ++k)
             for (size_t i = 0; i + 1 < loops.size(); ++i)
                 if (loops[i].strides[k] == 1 && loops[i].strides[0] > 1)
-                    turn(elementsOf(code.outer) * elementsOf(code.inner),
+                    turn(elements,
                          scattered * (loops.back().strides[k] > linesKept ? metAgain : 1));
+        int64_t together = 1; // rows that lie beside each other
+        for (size_t i = loops.size(); i-- > 0 && loops[i].strides[0] == together;)
+            together *= loops[i].extent;
+        if (together > 1 && together < wholeRun)
+            turn(elements, wholeRun / together);
     }
 
     /// What is turned costs at least, in whole runs.
