@@ -76,8 +76,9 @@ private:
             if (item.isFree[label]) {
                 std::vector<std::string> out{
                     std::string(item.follow[label].begin(), item.follow[label].end())};
-                if (item.mayCopy && item.follow[label][0] != 0)
-                    out.emplace_back(1, '\0'); // the model's order
+                for (uint8_t copy : item.copies)
+                    if (copy != item.follow[label][0])
+                        out.emplace_back(1, static_cast<char>(copy));
                 return out;
             }
         }
@@ -302,8 +303,11 @@ void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOption
         if (items.isFree(i))
             plan.values[i].strides = items.ordersOf(i)[chosen.labels[i]];
     for (const LayoutItem& item : items.items())
-        if (item.mayCopy)
-            nodes[item.node].isCopied = !LayoutItems::isView(item, labelsOf(item, chosen.labels));
+        if (item.mayCopy && !LayoutItems::isView(item, labelsOf(item, chosen.labels))) {
+            const uint32_t copy = item.outputs[0];
+            nodes[item.node].isCopied = true;
+            plan.values[copy].strides = items.ordersOf(copy)[chosen.labels[copy]];
+        }
 }
 
 } // namespace fuselage::planner

@@ -147,12 +147,18 @@ void LayoutItems::addView(const std::vector<PlannedNode>& nodes, size_t at) {
     // Those that a kernel reads by turns cost it more than a copy, sometimes.
     item.mayCopy = node.op == Op::Transpose && !isHost && !m_isFixed[item.outputs[0]] &&
                    m_plan.values[item.outputs[0]].residence == Residence::Arena;
+    if (item.mayCopy)
+        item.copies = {0};
     if (needsCopy || item.mayCopy) {
-        for (uint32_t output : needsCopy ? item.outputs : std::vector<uint32_t>()) {
+        for (uint32_t output : item.outputs) {
             const PlanValue& value = m_plan.values[output];
-            m_free[output] = value.residence == Residence::Arena && !m_isFixed[output];
-            if (m_free[output] && value.extents.size() >= 3)
-                (void)labelOf(output, channelsLast(value.extents), true);
+            const bool isChosen = value.residence == Residence::Arena && !m_isFixed[output];
+            m_free[output] = needsCopy && isChosen;
+            if (isChosen && value.extents.size() >= 3) {
+                const uint8_t last = labelOf(output, channelsLast(value.extents), true);
+                if (item.mayCopy && last != 0)
+                    item.copies.push_back(last);
+            }
         }
         LowerResult lowered = lower(planned.request);
         auto* program = std::get_if<KernelProgram>(&lowered);
