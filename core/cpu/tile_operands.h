@@ -14,7 +14,7 @@ namespace fuselage::cpu {
 /// One access of a program in the tile's terms.
 struct TileOperand {
     uint32_t operand = 0; ///< of the program
-    DType dtype = DType::Float32;
+    DType dtype = DType::Undefined;
     size_t elementBytes = 4;
     StridedAccess access; ///< over the iteration dimensions
     LoadFunction load = nullptr;

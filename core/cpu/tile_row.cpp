@@ -86,8 +86,10 @@ void RowKernel::chooseTiles(const PrepareContext& context) {
             std::max(leastAcross, static_cast<int64_t>(mostKeptBytes) / each / group * group);
         compileTiles(context, limits);
     }
-    if (keptBytes() > mostKeptBytes)
+    if (keptBytes() > mostKeptBytes) {
+        m_mostAcross = std::numeric_limits<int64_t>::max();
         compileTiles(context, {std::numeric_limits<int64_t>::max(), false});
+    }
 }
 
 /// Sizes of tiles so that a tile's buffers stay in cache, and the code for them: its uniform
@@ -193,20 +195,24 @@ void RowKernel::chooseExtents(int64_t limit) {
 /// other in the next turn, mostly. Besides, a block of a few elements costs as much as one of
 /// hundreds; of more than these, the loads of many short pieces cost more than is saved.
 int64_t RowKernel::planesOf(int64_t limit) const {
-    if (m_outerLoops.empty() || m_blockRows != m_rowLoop.extent)
+    if (m_outerLoops.empty() || m_blockRows != m_rowLoop.extent ||
+        m_mainOperand >= m_operands.size())
         return 1;
     const Loop& planes = m_outerLoops.back();
     const int64_t step = planes.strides[m_mainOperand];
-    if (m_kind == RowTiles::Across && step == m_blockRows)
-        return std::clamp<int64_t>(std::min(limit, m_mostAcross) / m_blockRows, 1, planes.extent);
+    const int64_t extent = std::max<int64_t>(planes.extent, 1);
+    if (m_kind == RowTiles::Across && step == m_blockRows) {
+        const bool turns = !m_innerLoops.empty() && turnsWrites(m_innerLoops.back());
+        const int64_t most = std::min({limit, m_mostAcross, turns ? turnedPiece : limit});
+        return std::clamp<int64_t>(most / std::max<int64_t>(m_blockRows, 1), 1, extent);
+    }
     int64_t elements = m_blockRows;
     for (const Loop& loop : m_innerLoops)
         elements *= loop.extent;
     const bool isDense = !m_innerLoops.empty() && step == elements;
     const int64_t few = isDense ? 64 : 256;
-    return elements > few
-               ? 1
-               : std::clamp<int64_t>(limit / std::max<int64_t>(elements, 1), 1, planes.extent);
+    return elements > few ? 1
+                          : std::clamp<int64_t>(limit / std::max<int64_t>(elements, 1), 1, extent);
 }
 
 /// Elements of a row that are written along another of its loops than they are read along: in
@@ -232,6 +238,7 @@ void RowKernel::placeScalars() {
     for (RowScalar& scalar : m_scalars) {
         scalar.at = m_scalarBytes;
         m_scalarBytes += (scalarLanes() * laneBytes(scalar.lane) + 63) / 64 * 64;
+        scalar.operand.dtype = storageOf(scalar.lane);
         scalar.operand.elementBytes = laneBytes(scalar.lane);
         scalar.operand.load = m_table.load[static_cast<size_t>(storageOf(scalar.lane))];
         scalar.operand.lanesAreElements = true;

@@ -130,7 +130,7 @@ private:
     RowTiles m_kind = RowTiles::Along;
     int64_t m_blockRows = 1;   ///< rows of a block, of each plane
     int64_t m_blockPlanes = 1; ///< of the last one of m_outerLoops
-    /// Of these, where they lie across: so many that what a block keeps fits.
+    /// Rows of a block that lie across, at most: so many that what they keep fits.
     int64_t m_mostAcross = std::numeric_limits<int64_t>::max();
     size_t m_tiles = 0; ///< of a block
     size_t m_parts = 1; ///< of a block

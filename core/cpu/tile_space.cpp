@@ -88,7 +88,8 @@ void addPlanes(TileSpace& space, size_t maxLanes) {
         return;
     space.planes = std::move(space.outer.back());
     space.outer.pop_back();
-    space.tilePlanes = std::clamp<int64_t>(limit / each, 1, space.planes.extent);
+    space.tilePlanes = std::clamp<int64_t>(limit / std::max<int64_t>(each, 1), 1,
+                                           std::max<int64_t>(space.planes.extent, 1));
 }
 
 TileCursor::TileCursor(const TileSpace& space, size_t tile)

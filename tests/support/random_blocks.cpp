@@ -23,8 +23,12 @@ struct Value {
 /// fit, nothing is written.
 class Writer {
 public:
-    Writer(Choices& choices, int64_t mostElements)
-        : m_choices(choices), m_mostElements(mostElements) {}
+    Writer(Choices& choices, const BlockLimits& limits)
+        : m_choices(choices), m_mostElements(limits.elements) {
+        static const std::vector<std::string> types{"float", "double", "int32", "int64"};
+        if (limits.anyType)
+            m_type = m_choices.pick(types);
+    }
 
     std::string write() {
         start();
@@ -34,9 +38,11 @@ public:
     }
 
 private:
-    static std::string typed(const Value& value) {
-        return fmt::format("float[{}] {}", fmt::join(value.extents, ","), value.name);
+    std::string typed(const Value& value) const {
+        return fmt::format("{}[{}] {}", m_type, fmt::join(value.extents, ","), value.name);
     }
+
+    bool isInteger() const { return m_type[0] == 'i'; }
 
     static int64_t count(const Extents& extents) {
         return std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
@@ -56,7 +62,8 @@ private:
     }
 
     Value input(const std::string& prefix, const Extents& extents) {
-        Value out{fmt::format("{}{}", prefix, m_made++), extents};
+        // Weights are floats.
+        Value out{fmt::format("{}{}", m_type == "float" ? prefix : "x", m_made++), extents};
         m_inputs += (m_inputs.empty() ? "" : ", ") + typed(out);
         return out;
     }
@@ -84,7 +91,7 @@ private:
     }
 
     void step() {
-        switch (m_choices.below(16)) {
+        switch (m_choices.below(isInteger() ? 11 : 16)) {
         case 0:
         case 1:
             return unary();
@@ -118,9 +125,11 @@ private:
     }
 
     void unary() {
-        static const std::vector<std::string> all{"Relu", "Sigmoid",   "Tanh",     "Neg",  "Abs",
+        static const std::vector<std::string> all{"Relu", "Sigmoid",   "Tanh",     "Neg", "Abs",
                                                   "Erf",  "HardSwish", "Softplus", "Elu"};
-        become(fmt::format("{}({})", m_choices.pick(all), m_now.name), m_now.extents);
+        static const std::vector<std::string> ofIntegers{"Neg", "Abs"};
+        become(fmt::format("{}({})", m_choices.pick(isInteger() ? ofIntegers : all), m_now.name),
+               m_now.extents);
     }
 
     /// Some dimensions of the value, 1 in place of the others.
@@ -136,7 +145,9 @@ private:
 
     std::string binary() {
         static const std::vector<std::string> all{"Add", "Mul", "Sub", "Max", "Min"};
-        return m_choices.pick(all);
+        static const std::vector<std::string> ofIntegers{"Add", "Sub", "Max",
+                                                         "Min"}; // none grows fast
+        return m_choices.pick(isInteger() ? ofIntegers : all);
     }
 
     void withConstant() {
@@ -157,13 +168,15 @@ private:
     /// A reduction, and often what it is taken from and it in one expression.
     void reduced() {
         static const std::vector<std::string> all{"ReduceMean", "ReduceMax", "ReduceL2"};
+        static const std::vector<std::string> ofIntegers{"ReduceMax", "ReduceMin"};
         const size_t along = axis();
         Extents extents = m_now.extents;
         extents[along] = 1;
         const Value whole = m_now;
-        const Value result = make(fmt::format("{}<axes = [{}], keepdims = 1>({})",
-                                              m_choices.pick(all), along, m_now.name),
-                                  extents);
+        const Value result =
+            make(fmt::format("{}<axes = [{}], keepdims = 1>({})",
+                             m_choices.pick(isInteger() ? ofIntegers : all), along, m_now.name),
+                 extents);
         m_now = result;
         m_values.push_back(result);
         if (!m_choices.oneIn(3))
@@ -171,6 +184,8 @@ private:
     }
 
     void normalised() {
+        if (isInteger())
+            return;
         if (m_choices.oneIn(2))
             return become(fmt::format("Softmax<axis = {}>({})", axis(), m_now.name), m_now.extents);
         const Extents last{m_now.extents.back()};
@@ -291,6 +306,7 @@ private:
 
     Choices& m_choices;
     int64_t m_mostElements;
+    std::string m_type = "float";
     Value m_now;
     std::vector<Value> m_values; ///< that later steps may read again
     std::string m_inputs, m_body;
@@ -299,8 +315,8 @@ private:
 
 } // namespace
 
-std::string randomBlock(Choices& choices, int64_t mostElements) {
-    return Writer(choices, mostElements).write();
+std::string randomBlock(Choices& choices, const BlockLimits& limits) {
+    return Writer(choices, limits).write();
 }
 
 } // namespace fuselage::testing_support

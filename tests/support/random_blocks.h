@@ -9,8 +9,12 @@
 
 namespace fuselage::testing_support {
 
-/// The text of a graph for smallGraph(). No value has more elements than that, and no node more
-/// than 200 times as many multiply-adds; numbers stay finite.
-std::string randomBlock(Choices& choices, int64_t mostElements = 1'000'000);
+struct BlockLimits {
+    int64_t elements = 1'000'000; ///< of a value; multiply-adds of a node: 200 times as many
+    bool anyType = false;         ///< also doubles and integers, with the operators that take them
+};
+
+/// The text of a graph for smallGraph(). Numbers stay finite.
+std::string randomBlock(Choices& choices, const BlockLimits& limits = {});
 
 } // namespace fuselage::testing_support
