@@ -77,7 +77,7 @@ private:
                 std::vector<std::string> out{
                     std::string(item.follow[label].begin(), item.follow[label].end())};
                 for (uint8_t copy : item.copies)
-                    if (copy != item.follow[label][0])
+                    if (copy != item.follow[label][0] && mayBe(item.outputs[0], copy))
                         out.emplace_back(1, static_cast<char>(copy));
                 return out;
             }
@@ -105,6 +105,11 @@ private:
             out.push_back(std::move(alike));
         }
         return out;
+    }
+
+    /// Whether what is fixed leaves the value this order.
+    bool mayBe(uint32_t value, uint8_t label) const {
+        return !m_fixed || (*m_fixed)[value] == anyOrder || (*m_fixed)[value] == label;
     }
 
     std::vector<uint8_t> choices(uint32_t value) const {
@@ -291,6 +296,52 @@ std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, Pri
     return out;
 }
 
+/// Those whose Transpose could be a view and is not.
+std::vector<const LayoutItem*> copiedIn(const LayoutItems& items, const OrderLabels& labels) {
+    std::vector<const LayoutItem*> out;
+    for (const LayoutItem& item : items.items())
+        if (item.mayCopy && item.isFree[labels[item.inputs[0]]] &&
+            !LayoutItems::isView(item, labelsOf(item, labels)))
+            out.push_back(&item);
+    return out;
+}
+
+/// Copies that could be views must win as much as another order; all of them, or none is made.
+std::optional<LayoutRecord> decideCopies(const Plan& plan, LayoutItems& items,
+                                         PricedOrders& chosen) {
+    const std::vector<const LayoutItem*> copied = copiedIn(items, chosen.labels);
+    if (copied.empty())
+        return std::nullopt;
+    LayoutRecord record;
+    std::vector<uint32_t> made;
+    OrderLabels views = chosen.labels;
+    for (const LayoutItem* item : copied) {
+        made.push_back(item->outputs[0]);
+        record.values.push_back(plan.values[item->outputs[0]].name);
+        views[item->outputs[0]] = item->follow[chosen.labels[item->inputs[0]]][0];
+    }
+    PricedOrders rejected = cheapestOrders(items, views.size(), &views);
+    record.order = "copied";
+    record.rejected = "views";
+    record.seconds = chosen.seconds;
+    record.secondsRejected = rejected.seconds;
+    if (!preferred({rejected.seconds, chosen.seconds}, least_share::order,
+                   affected(items, made, rejected.labels))) {
+        chosen = std::move(rejected);
+        std::swap(record.order, record.rejected);
+        std::swap(record.seconds, record.secondsRejected);
+    }
+    const std::string is = fmt::format("{:.4g}", record.seconds * 1e6);
+    const std::string other = fmt::format("{:.4g}", record.secondsRejected * 1e6);
+    record.reason = {"cost",
+                     fmt::format("predicted {} us for the plan with what Transposes make {}, {} us "
+                                 "as {}",
+                                 is, record.order, other, record.rejected),
+                     "",
+                     {{"chosen_us", is}, {"rejected_us", other}}};
+    return record;
+}
+
 } // namespace
 
 void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
@@ -299,6 +350,8 @@ void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOption
     LayoutItems items(plan, nodes, options, cache);
     PricedOrders chosen = cheapestOrders(items, plan.values.size());
     plan.layouts = decideGroups(plan, items, chosen);
+    if (auto copies = decideCopies(plan, items, chosen))
+        plan.layouts.push_back(std::move(*copies));
     for (uint32_t i = 0; i < plan.values.size(); ++i)
         if (items.isFree(i))
             plan.values[i].strides = items.ordersOf(i)[chosen.labels[i]];
