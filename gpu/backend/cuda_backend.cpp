@@ -88,8 +88,7 @@ public:
             if (!out && early.lost())
                 failed = FailedCall{early.key(), earlyLaunch, out.error()};
             if (out && !early.note().empty())
-                m_notes.push_back(
-                    fmt::format("plan of {} steps: {}", plan->steps.size(), early.note()));
+                addNote(fmt::format("plan of {} steps: {}", plan->steps.size(), early.note()));
             if (out && early.learned())
                 if (auto kept = m_store.save(); !kept)
                     return failure(kept.error());
@@ -144,6 +143,11 @@ private:
     std::vector<std::unique_ptr<TacticSource>> m_sources;
     std::vector<Reason> m_missing;          ///< sources that could not be opened
     std::shared_ptr<CubinCache> m_compiler; ///< null: there is none
+    void addNote(std::string note) {
+        if (std::find(m_notes.begin(), m_notes.end(), note) == m_notes.end())
+            m_notes.push_back(std::move(note));
+    }
+
     std::vector<std::string> m_notes;
     TuneStore m_store;
 };

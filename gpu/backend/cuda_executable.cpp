@@ -354,7 +354,8 @@ Result<void> CudaExecutable::runTimed(RunResult& ran, Progress& progress) {
     }
     ran.stepTimingNote = byEventsNote.empty() ? m_timer->note() : byEventsNote;
     if (m_early)
-        ran.stepTimingNote += "; steps were timed one after another, without early launches";
+        ran.stepTimingNote += std::string(ran.stepTimingNote.empty() ? "" : "; ") +
+                              "steps were timed one after another, without early launches";
     return {};
 }
 

@@ -176,8 +176,14 @@ Result<void> PlanMemory::fillForTrial(Stream& stream) {
 }
 
 Result<std::vector<std::byte>> PlanMemory::written(Stream& stream) {
+    constexpr size_t most = size_t{2} << 30; // two of them are held beside each other
     const auto arena = static_cast<size_t>(m_arena.bytes());
-    std::vector<std::byte> out(arena + static_cast<size_t>(m_interface.bytes()));
+    const size_t bytes = arena + static_cast<size_t>(m_interface.bytes());
+    if (bytes > most)
+        return failure("device.compare",
+                       fmt::format("its values take {:.1f} GB, too many to compare",
+                                   static_cast<double>(bytes) / 1e9));
+    std::vector<std::byte> out(bytes);
     auto copied = stream.copyOut(out.data(), m_arena.address(), arena);
     if (copied)
         copied = stream.copyOut(out.data() + arena, m_interface.address(), out.size() - arena);

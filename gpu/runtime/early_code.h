@@ -11,8 +11,8 @@ namespace fuselage::gpu {
 
 /// Why the only kernel of a cubin must not be launched early: it does not wait, or only under a
 /// condition, or something but reads of its parameters and of its thread's numbers comes first.
-/// Empty: it may be; also of what is no machine code of NVIDIA's. Knows sm_90 and later; code that
-/// it does not know is not launched early.
+/// Empty: it may be; also of a stand-in's file, which is no ELF of NVIDIA's (a driver loads no such
+/// file). Knows sm_90 and later; machine code that it does not know is not launched early.
 std::string whyNotEarly(std::string_view cubin);
 
 } // namespace fuselage::gpu
