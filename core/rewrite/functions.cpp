@@ -38,7 +38,27 @@ Quantity unknownOf(const FunctionCall& call) {
     return Quantity::unknown("a function of these arguments");
 }
 
+/// Of all elements of a constant, whatever its shape.
+Quantity extremeOf(const Tensor& tensor, bool smallest) {
+    const bool isReal = isFloat(tensor.dtype());
+    Number best;
+    for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+        const double element = tensor.at(i);
+        if (std::isnan(element))
+            return Quantity::unknown("an order of numbers and NaN");
+        if (i == 0 || (smallest ? element < best.value : element > best.value))
+            best = {element, !isReal};
+    }
+    return {best};
+}
+
 Quantity extreme(const FunctionCall& call, bool smallest) {
+    if (call.arguments.size() == 1) {
+        const Quantity only = plain(call, call.arguments[0]);
+        if (const auto* tensor = only.as<TensorPtr>();
+            tensor && (*tensor)->elementCount() > 0 && (*tensor)->dtype() != DType::String)
+            return extremeOf(**tensor, smallest);
+    }
     std::optional<Quantity::List> operands = operandsOf(call);
     if (!operands || operands->empty())
         return unknownOf(call);
@@ -323,9 +343,9 @@ constexpr FunctionRow rows[] = {
     {"lookup", "lookup(key, keys, values)",
      "the item of `values` that stands where `key` stands in `keys`; none where it does not", 3, 3,
      lookedUp},
-    {"max", "max(list)", "largest of a list or of the arguments", 1, any,
+    {"max", "max(list)", "largest of a list, of a constant's elements or of the arguments", 1, any,
      [](const FunctionCall& c) { return extreme(c, false); }},
-    {"min", "min(list)", "smallest of a list or of the arguments", 1, any,
+    {"min", "min(list)", "smallest of a list, of a constant's elements or of the arguments", 1, any,
      [](const FunctionCall& c) { return extreme(c, true); }},
     {"ones", "ones(shape, like)", "a constant of ones; element type of `like`, else float", 1, 2,
      [](const FunctionCall& c) { return filled(c, c.argument(0), 1, c.argument(1, "like")); }},
