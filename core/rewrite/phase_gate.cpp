@@ -73,6 +73,11 @@ std::optional<double> Phase::admit(const Match& match) {
         gate.kind == Gate::Kind::Default && (m_options.decide != Decide::Rules || gate.measured);
     if (byCost && !isPriced(*match.rule)) // what it gains shows only in what follows
         return nodesSaved(match);
+    if (gate.kind == Gate::Kind::Condition && gateOf(match, nullptr) == Truth::False) {
+        refuseCondition(match,
+                        nullptr); // what it gains, which may take long to find, decides nothing
+        return std::nullopt;
+    }
     const GainFunction& price =
         gate.measured && m_options.measuredGain ? m_options.measuredGain : m_options.gain;
     const Gain gain = price(graph(), match);
@@ -83,8 +88,12 @@ std::optional<double> Phase::admit(const Match& match) {
             return std::nullopt;
         }
     }
-    if (gate.kind == Gate::Kind::Condition)
-        return holdsGate(match, gain) ? std::optional(gain.us) : std::nullopt;
+    if (gate.kind == Gate::Kind::Condition) {
+        if (gateOf(match, &gain) == Truth::True)
+            return gain.us;
+        refuseCondition(match, &gain);
+        return std::nullopt;
+    }
     if (!byCost || pays(match, gain))
         return gain.us;
     const std::string source = gain.isMeasured ? "measurement" : "prediction";
@@ -125,32 +134,39 @@ void Phase::refuseGate(const Match& match, const Gain& gain, Reason reason,
     refuse(match, std::move(reason), gain.us, std::move(edit));
 }
 
-bool Phase::holdsGate(const Match& match, const Gain& gain) {
+/// The rule's condition; `gain` null: not known.
+Truth Phase::gateOf(const Match& match, const Gain* gain) {
     RootValues roots = m_options.matcher.roots;
-    roots.gain = &gain;
+    roots.gain = gain;
+    const EvaluateContext context{graph(),    *match.rule,    match.slots,
+                                  match.dims, &match.regions, &roots};
+    return evaluate(context, *match.rule->gate.condition).truth();
+}
+
+/// Says what of the condition failed; as gateOf().
+void Phase::refuseCondition(const Match& match, const Gain* gain) {
+    RootValues roots = m_options.matcher.roots;
+    roots.gain = gain;
     EvaluateContext context{graph(), *match.rule, match.slots, match.dims, &match.regions, &roots};
     const Expression& condition = *match.rule->gate.condition;
-    Truth truth = evaluate(context, condition).truth();
-    if (truth == Truth::True)
-        return true;
-    std::string gains = fmt::format("gain {:.4g} us, {:.4g} bytes", gain.us, gain.bytes);
+    const Truth truth = evaluate(context, condition).truth();
+    const std::string gains =
+        gain ? fmt::format(" (gain {:.4g} us, {:.4g} bytes)", gain->us, gain->bytes) : "";
     Reason reason{truth == Truth::False ? code::gate : code::unknown,
-                  fmt::format("the gate is false ({})", gains),
+                  "the gate is false" + gains,
                   "loosen the gate, or write `gate always;`",
                   {}};
     if (truth == Truth::Unknown)
-        reason.message = fmt::format("the gate is not known ({}): it asks for {}", gains,
+        reason.message = fmt::format("the gate is not known{}: it asks for {}", gains,
                                      missingIn(context, condition));
     RuleEdit edit{RuleEdit::Kind::Replace, condition.span, {}, "always"};
     if (auto failed = failedComparison(context, condition)) {
         const std::string found = textOfSide(failed->found), wanted = failed->wanted();
-        reason.message =
-            "the gate found " + found + ", the rule wants " + wanted + " (" + gains + ")";
+        reason.message = "the gate found " + found + ", the rule wants " + wanted + gains;
         reason.facts = {{"found", found}, {"expected", wanted}};
         loosen(*failed, reason, edit);
     }
-    refuseGate(match, gain, std::move(reason), std::move(edit));
-    return false;
+    refuseGate(match, gain ? *gain : Gain{}, std::move(reason), std::move(edit));
 }
 
 } // namespace fuselage

@@ -101,7 +101,9 @@ private:
     void note(const IndexedRule& rule, MatchResult& found);
     bool isDisabled(const Match& match);
     std::optional<double> admit(const Match& match);
-    bool holdsGate(const Match& match, const Gain& gain); // phase_gate.cpp, as admit
+    // phase_gate.cpp, as admit
+    Truth gateOf(const Match& match, const Gain* gain);
+    void refuseCondition(const Match& match, const Gain* gain);
     void refuseGate(const Match& match, const Gain& gain, Reason reason,
                     std::optional<RuleEdit> edit);
     bool applyAll(std::vector<Candidate>& candidates, const std::vector<size_t>& chosen);
