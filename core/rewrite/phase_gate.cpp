@@ -73,11 +73,9 @@ std::optional<double> Phase::admit(const Match& match) {
         gate.kind == Gate::Kind::Default && (m_options.decide != Decide::Rules || gate.measured);
     if (byCost && !isPriced(*match.rule)) // what it gains shows only in what follows
         return nodesSaved(match);
-    if (gate.kind == Gate::Kind::Condition && gateOf(match, nullptr) == Truth::False) {
-        refuseCondition(match,
-                        nullptr); // what it gains, which may take long to find, decides nothing
+    // What it gains, which may take long to find, decides nothing then.
+    if (gate.kind == Gate::Kind::Condition && refusesGate(match, nullptr))
         return std::nullopt;
-    }
     const GainFunction& price =
         gate.measured && m_options.measuredGain ? m_options.measuredGain : m_options.gain;
     const Gain gain = price(graph(), match);
@@ -88,12 +86,8 @@ std::optional<double> Phase::admit(const Match& match) {
             return std::nullopt;
         }
     }
-    if (gate.kind == Gate::Kind::Condition) {
-        if (gateOf(match, &gain) == Truth::True)
-            return gain.us;
-        refuseCondition(match, &gain);
-        return std::nullopt;
-    }
+    if (gate.kind == Gate::Kind::Condition)
+        return refusesGate(match, &gain) ? std::nullopt : std::optional(gain.us);
     if (!byCost || pays(match, gain))
         return gain.us;
     const std::string source = gain.isMeasured ? "measurement" : "prediction";
@@ -134,22 +128,16 @@ void Phase::refuseGate(const Match& match, const Gain& gain, Reason reason,
     refuse(match, std::move(reason), gain.us, std::move(edit));
 }
 
-/// The rule's condition; `gain` null: not known.
-Truth Phase::gateOf(const Match& match, const Gain* gain) {
-    RootValues roots = m_options.matcher.roots;
-    roots.gain = gain;
-    const EvaluateContext context{graph(),    *match.rule,    match.slots,
-                                  match.dims, &match.regions, &roots};
-    return evaluate(context, *match.rule->gate.condition).truth();
-}
-
-/// Says what of the condition failed; as gateOf().
-void Phase::refuseCondition(const Match& match, const Gain* gain) {
+/// Whether the rule's condition refuses the match, and says what of it failed. `gain` null: it is
+/// not known, and nothing is refused that depends on it.
+bool Phase::refusesGate(const Match& match, const Gain* gain) {
     RootValues roots = m_options.matcher.roots;
     roots.gain = gain;
     EvaluateContext context{graph(), *match.rule, match.slots, match.dims, &match.regions, &roots};
     const Expression& condition = *match.rule->gate.condition;
     const Truth truth = evaluate(context, condition).truth();
+    if (truth == Truth::True || (!gain && truth == Truth::Unknown))
+        return false;
     const std::string gains =
         gain ? fmt::format(" (gain {:.4g} us, {:.4g} bytes)", gain->us, gain->bytes) : "";
     Reason reason{truth == Truth::False ? code::gate : code::unknown,
@@ -167,6 +155,7 @@ void Phase::refuseCondition(const Match& match, const Gain* gain) {
         loosen(*failed, reason, edit);
     }
     refuseGate(match, gain ? *gain : Gain{}, std::move(reason), std::move(edit));
+    return true;
 }
 
 } // namespace fuselage

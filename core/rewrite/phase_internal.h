@@ -102,8 +102,7 @@ private:
     bool isDisabled(const Match& match);
     std::optional<double> admit(const Match& match);
     // phase_gate.cpp, as admit
-    Truth gateOf(const Match& match, const Gain* gain);
-    void refuseCondition(const Match& match, const Gain* gain);
+    bool refusesGate(const Match& match, const Gain* gain);
     void refuseGate(const Match& match, const Gain& gain, Reason reason,
                     std::optional<RuleEdit> edit);
     bool applyAll(std::vector<Candidate>& candidates, const std::vector<size_t>& chosen);
