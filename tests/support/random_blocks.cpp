@@ -155,13 +155,18 @@ private:
         become(fmt::format("{}({}, {})", binary(), m_now.name, other.name), m_now.extents);
     }
 
-    /// With a value that was made before, of the same shape.
-    void withOther() {
+    /// A value of the same shape, this one or one that was made before.
+    Value another() {
         std::vector<Value> alike;
         for (const Value& value : m_values)
             if (value.extents == m_now.extents)
                 alike.push_back(value);
-        const Value other = m_choices.pick(alike);
+        return m_choices.pick(alike);
+    }
+
+    /// With a value that was made before, of the same shape.
+    void withOther() {
+        const Value other = another();
         become(fmt::format("{}({}, {})", binary(), m_now.name, other.name), m_now.extents);
     }
 
@@ -239,16 +244,12 @@ private:
     }
 
     void joined() {
-        std::vector<Value> alike;
-        for (const Value& value : m_values)
-            if (value.extents == m_now.extents)
-                alike.push_back(value);
         const size_t along = axis();
         Extents extents = m_now.extents;
         extents[along] *= 2;
         if (count(extents) > m_mostElements)
             return;
-        const Value other = m_choices.pick(alike);
+        const Value other = another();
         become(fmt::format("Concat<axis = {}>({}, {})", along, m_now.name, other.name), extents);
     }
 
