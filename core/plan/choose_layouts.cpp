@@ -300,7 +300,7 @@ std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, Pri
 std::vector<const LayoutItem*> copiedIn(const LayoutItems& items, const OrderLabels& labels) {
     std::vector<const LayoutItem*> out;
     for (const LayoutItem& item : items.items())
-        if (item.mayCopy && item.isFree[labels[item.inputs[0]]] &&
+        if (item.mayCopy() && item.isFree[labels[item.inputs[0]]] &&
             !LayoutItems::isView(item, labelsOf(item, labels)))
             out.push_back(&item);
     return out;
@@ -356,7 +356,7 @@ void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOption
         if (items.isFree(i))
             plan.values[i].strides = items.ordersOf(i)[chosen.labels[i]];
     for (const LayoutItem& item : items.items())
-        if (item.mayCopy && !LayoutItems::isView(item, labelsOf(item, chosen.labels))) {
+        if (item.mayCopy() && !LayoutItems::isView(item, labelsOf(item, chosen.labels))) {
             const uint32_t copy = item.outputs[0];
             nodes[item.node].isCopied = true;
             plan.values[copy].strides = items.ordersOf(copy)[chosen.labels[copy]];

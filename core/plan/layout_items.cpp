@@ -145,18 +145,17 @@ void LayoutItems::addView(const std::vector<PlannedNode>& nodes, size_t at) {
         item.follow.push_back(std::move(follow));
     }
     // Those that a kernel reads by turns cost it more than a copy, sometimes.
-    item.mayCopy = node.op == Op::Transpose && !isHost && !m_isFixed[item.outputs[0]] &&
-                   m_plan.values[item.outputs[0]].residence == Residence::Arena;
-    if (item.mayCopy)
+    if (node.op == Op::Transpose && !isHost && !m_isFixed[item.outputs[0]] &&
+        m_plan.values[item.outputs[0]].residence == Residence::Arena)
         item.copies = {0};
-    if (needsCopy || item.mayCopy) {
+    if (needsCopy || item.mayCopy()) {
         for (uint32_t output : item.outputs) {
             const PlanValue& value = m_plan.values[output];
             const bool isChosen = value.residence == Residence::Arena && !m_isFixed[output];
             m_free[output] = needsCopy && isChosen;
             if (isChosen && value.extents.size() >= 3) {
                 const uint8_t last = labelOf(output, channelsLast(value.extents), true);
-                if (item.mayCopy && last != 0)
+                if (item.mayCopy() && last != 0)
                     item.copies.push_back(last);
             }
         }
@@ -275,7 +274,7 @@ bool LayoutItems::isView(const LayoutItem& item, const std::string& labels) {
     const auto operand = static_cast<uint8_t>(labels[0]);
     if (!item.isView || !item.isFree[operand])
         return false;
-    if (!item.mayCopy)
+    if (!item.mayCopy())
         return true;
     const std::vector<uint8_t>& follow = item.follow[operand];
     return std::equal(follow.begin(), follow.end(), labels.end() - std::ssize(follow),

@@ -22,9 +22,11 @@ struct LayoutItem {
     std::vector<bool> isFree; ///< of a view, by label of its operand: it needs no step
     /// Of a view, by label of its operand: of each output, where it needs no step.
     std::vector<std::vector<uint8_t>> follow;
-    bool mayCopy = false;        ///< a view that may be a copy even so
-    std::vector<uint8_t> copies; ///< labels of its output then
-    size_t node = 0;             ///< of a view, among the planned ones
+    /// Of a view that may be a copy even so: labels of its output then.
+    std::vector<uint8_t> copies;
+    size_t node = 0; ///< of a view, among the planned ones
+
+    bool mayCopy() const { return !copies.empty(); }
 };
 
 class LayoutItems {
