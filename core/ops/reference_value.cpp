@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/reference_value.h"
 
-#include <algorithm>
+#include "core/graph/elements.h"
 
 namespace fuselage {
 
@@ -23,20 +23,10 @@ ReferenceValue ReferenceValue::from(const Tensor& tensor) {
     ReferenceValue out = ReferenceValue::tensor(tensor.dtype(), tensor.extents());
     if (tensor.dtype() == DType::String) {
         out.strings = tensor.strings();
-    } else if (tensor.dtype() == DType::Float32) {
-        auto source = tensor.as<float>();
-        out.floats.assign(source.begin(), source.end());
     } else if (isFloat(tensor.dtype())) {
-        for (int64_t i = 0; i < tensor.elementCount(); ++i)
-            out.floats[static_cast<size_t>(i)] = tensor.at(i);
-    } else if (tensor.dtype() == DType::Int64) {
-        auto source = tensor.as<int64_t>();
-        out.ints.assign(source.begin(), source.end());
-    } else if (tensor.dtype() == DType::Bool) {
-        std::transform(tensor.bytes(), tensor.bytes() + tensor.byteCount(), out.ints.begin(),
-                       [](std::byte value) { return value == std::byte{0} ? 0 : 1; });
+        readFloats(tensor, 0, out.floats);
     } else {
-        out.ints = tensor.toInts();
+        readInts(tensor, 0, out.ints);
     }
     return out;
 }
@@ -53,21 +43,10 @@ Tensor ReferenceValue::toTensor() const {
     Tensor out(dtype, extents);
     if (dtype == DType::String) {
         out.strings() = strings;
-    } else if (dtype == DType::Float32) {
-        auto target = out.as<float>();
-        for (size_t i = 0; i < floats.size(); ++i)
-            target[i] = static_cast<float>(floats[i]);
     } else if (isFloat(dtype)) {
-        for (size_t i = 0; i < floats.size(); ++i)
-            out.set(static_cast<int64_t>(i), floats[i]);
-    } else if (dtype == DType::Int64) {
-        std::copy(ints.begin(), ints.end(), out.as<int64_t>().begin());
-    } else if (dtype == DType::Bool) {
-        std::transform(ints.begin(), ints.end(), out.bytes(),
-                       [](int64_t value) { return std::byte{value != 0}; });
+        writeFloats(out, 0, floats);
     } else {
-        for (size_t i = 0; i < ints.size(); ++i)
-            out.setInt(static_cast<int64_t>(i), ints[i]);
+        writeInts(out, 0, ints);
     }
     return out;
 }
