@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/take_pairs_out.h"
 
-#include "core/ops/evaluate.h"
+#include "core/ops/evaluate_stored.h"
 #include "core/passes/inference.h"
 
 #include <algorithm>
@@ -13,18 +13,13 @@ namespace {
 
 /// The constant that a DequantizeLinear of constants computes.
 Result<TensorPtr> dequantised(const Graph& graph, const Node& node, ThreadPool& threads) {
-    std::vector<ReferenceValue> values(node.inputs.size());
-    std::vector<const ReferenceValue*> operands(node.inputs.size(), nullptr);
-    for (size_t i = 0; i < node.inputs.size(); ++i)
-        if (node.inputs[i].valid()) {
-            values[i] = ReferenceValue::from(*graph.value(node.inputs[i]).constant);
-            operands[i] = &values[i];
-        }
-    LeafContext context(threads);
-    auto results = evaluateNode(node, operands, context);
+    std::vector<StoredOperand> operands;
+    for (ValueId input : node.inputs)
+        operands.emplace_back(input.valid() ? graph.value(input).constant : nullptr);
+    auto results = evaluateStored(node, operands, threads);
     if (!results)
         return failure(results.error());
-    return std::make_shared<const Tensor>(results->front().toTensor());
+    return results->front();
 }
 
 bool allConstant(const Graph& graph, const Node& node) {

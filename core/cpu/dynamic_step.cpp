@@ -145,8 +145,8 @@ std::optional<Tensor> DynamicStep::taken(const std::vector<Tensor>& inputs) cons
         small[i] = ReferenceValue::from(*tensor);
         operands[i] = &small[i];
     }
-    const auto window = windowOf(node, inputs[0].extents(), operands);
-    return window ? std::optional(copyWindow(inputs[0], *window)) : std::nullopt;
+    const auto windows = windowsOf(node, inputs[0].extents(), operands);
+    return windows ? std::optional(copyWindow(inputs[0], windows->front())) : std::nullopt;
 }
 
 DynamicStep::Key DynamicStep::keyOf(const std::vector<Tensor>& inputs) const {

@@ -2,6 +2,7 @@
 #include "core/ops/bit_cast.h"
 
 #include "core/ops/infer_support.h"
+#include "core/ops/tensor_index.h"
 
 #include <fmt/format.h>
 

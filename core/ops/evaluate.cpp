@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/ops/evaluate.h"
 
+#include "core/graph/elements.h"
 #include "core/ops/tape_interpreter.h"
 #include "core/ops/tensor_index.h"
 #include "core/support/text.h"
@@ -17,9 +18,19 @@ std::string opName(const Node& node) {
     return node.op == Op::Unknown || node.op == Op::Fused ? node.customOp : nameOf(node.op);
 }
 
+/// Where an input of a tape lies: widened, or as it is stored, which only dense operands may be.
+struct Source {
+    const ReferenceValue* value = nullptr;
+    const Tensor* stored = nullptr;
+
+    const Extents& extents() const { return stored ? stored->extents() : value->extents; }
+
+    DType dtype() const { return stored ? stored->dtype() : value->dtype; }
+};
+
 /// One tape input under broadcasting.
 struct Operand {
-    const ReferenceValue* value;
+    Source source;
     uint16_t reg;    ///< of its Input instruction
     Extents strides; ///< over the result's extents
     bool dense;      ///< same extents as the result
@@ -56,48 +67,84 @@ void gather(const std::vector<T>& source, const Operand& operand, const Extents&
     }
 }
 
-struct TapeRun {
-    const Tape& tape;
-    std::vector<Operand> operands;
-    Extents space;
-    std::vector<ReferenceValue>& results;
+void load(const Operand& operand, const Extents& space, size_t at, size_t count, TapeBlock& block) {
+    const auto& [value, stored] = operand.source;
+    const bool floats = isFloat(operand.source.dtype());
+    if (stored && floats)
+        readFloats(*stored, static_cast<int64_t>(at), {block.floats(operand.reg), count});
+    else if (stored)
+        readInts(*stored, static_cast<int64_t>(at), {block.ints(operand.reg), count});
+    else if (floats)
+        gather(value->floats, operand, space, at, count, block.floats(operand.reg));
+    else
+        gather(value->ints, operand, space, at, count, block.ints(operand.reg));
+}
 
-    void range(size_t begin, size_t end) {
+void store(TapeBlock& block, uint16_t reg, ReferenceValue& result, size_t at, size_t count) {
+    auto offset = static_cast<std::ptrdiff_t>(at);
+    if (isFloat(result.dtype))
+        std::copy_n(block.floats(reg), count, result.floats.begin() + offset);
+    else
+        std::copy_n(block.ints(reg), count, result.ints.begin() + offset);
+}
+
+void store(TapeBlock& block, uint16_t reg, Tensor& result, size_t at, size_t count) {
+    if (isFloat(result.dtype()))
+        writeFloats(result, static_cast<int64_t>(at), {block.floats(reg), count});
+    else
+        writeInts(result, static_cast<int64_t>(at), {block.ints(reg), count});
+}
+
+ReferenceValue zeroed(const ReferenceValue*, DType dtype, const Extents& extents) {
+    return ReferenceValue::tensor(dtype, extents);
+}
+
+Tensor zeroed(const Tensor*, DType dtype, const Extents& extents) {
+    return Tensor(dtype, extents);
+}
+
+/// The extents of the result, which can be held.
+Result<Extents> commonExtents(const std::vector<Source>& sources) {
+    Extents space;
+    for (const Source& source : sources) {
+        auto merged = broadcastExtents(space, source.extents());
+        if (!merged || !elementCount(*merged))
+            return failure("reference.shape", "operands do not broadcast");
+        space = std::move(*merged);
+    }
+    if (!fitsReference(space))
+        return failure("reference.size", "the result has more elements than the interpreter takes");
+    return space;
+}
+
+/// Value: ReferenceValue or Tensor.
+template <typename Value>
+std::vector<Value> runTape(const Tape& tape, const std::vector<Source>& sources,
+                           const Extents& space, ThreadPool& threads) {
+    std::vector<Operand> operands;
+    for (size_t reg = 0; reg < tape.code.size(); ++reg) {
+        if (tape.code[reg].op != TapeOp::Input)
+            continue;
+        const Source& source = sources[tape.code[reg].index];
+        operands.push_back({source, static_cast<uint16_t>(reg),
+                            broadcastStrides(source.extents(), space), source.extents() == space});
+    }
+    std::vector<Value> results;
+    for (uint16_t reg : tape.outputs)
+        results.push_back(zeroed(static_cast<const Value*>(nullptr), tape.type(reg), space));
+    const auto all = static_cast<size_t>(*elementCount(space));
+    threads.forRange(all, 1 << 14, [&](size_t begin, size_t end) {
         TapeBlock block(tape);
         for (size_t at = begin; at < end; at += TapeBlock::length) {
             const size_t count = std::min(TapeBlock::length, end - at);
-            for (const Operand& operand : operands) {
-                if (isFloat(operand.value->dtype))
-                    gather(operand.value->floats, operand, space, at, count,
-                           block.floats(operand.reg));
-                else
-                    gather(operand.value->ints, operand, space, at, count, block.ints(operand.reg));
-            }
+            for (const Operand& operand : operands)
+                load(operand, space, at, count, block);
             block.run(count);
             for (size_t k = 0; k < results.size(); ++k)
                 store(block, tape.outputs[k], results[k], at, count);
         }
-    }
-
-    static void store(TapeBlock& block, uint16_t reg, ReferenceValue& result, size_t at,
-                      size_t count) {
-        auto offset = static_cast<std::ptrdiff_t>(at);
-        if (isFloat(result.dtype))
-            std::copy_n(block.floats(reg), count, result.floats.begin() + offset);
-        else
-            std::copy_n(block.ints(reg), count, result.ints.begin() + offset);
-    }
-};
-
-std::optional<Extents> commonExtents(const std::vector<const ReferenceValue*>& inputs) {
-    Extents space;
-    for (const ReferenceValue* input : inputs) {
-        auto merged = broadcastExtents(space, input->extents);
-        if (!merged || !elementCount(*merged))
-            return std::nullopt;
-        space = std::move(*merged);
-    }
-    return space;
+    });
+    return results;
 }
 
 Failure typeFailure(const Node& node, const std::vector<DType>& types) {
@@ -141,26 +188,30 @@ std::optional<Tape> tapeOf(const Node& node, const std::vector<DType>& types) {
 Result<std::vector<ReferenceValue>> evaluateTape(const Tape& tape,
                                                  const std::vector<const ReferenceValue*>& inputs,
                                                  ThreadPool& threads) {
-    auto space = commonExtents(inputs);
+    std::vector<Source> sources;
+    for (const ReferenceValue* input : inputs)
+        sources.push_back({.value = input});
+    auto space = commonExtents(sources);
     if (!space)
-        return failure("reference.shape", "operands do not broadcast");
-    std::vector<Operand> operands;
-    for (size_t reg = 0; reg < tape.code.size(); ++reg) {
-        if (tape.code[reg].op != TapeOp::Input)
-            continue;
-        const ReferenceValue* value = inputs[tape.code[reg].index];
-        operands.push_back({value, static_cast<uint16_t>(reg),
-                            broadcastStrides(value->extents, *space), value->extents == *space});
-    }
-    if (!fitsReference(*space))
-        return failure("reference.size", "the result has more elements than the interpreter takes");
-    const auto count = static_cast<size_t>(*elementCount(*space));
-    std::vector<ReferenceValue> results;
-    for (uint16_t reg : tape.outputs)
-        results.push_back(ReferenceValue::tensor(tape.type(reg), *space));
-    TapeRun run{tape, std::move(operands), *space, results};
-    threads.forRange(count, 1 << 14, [&](size_t begin, size_t end) { run.range(begin, end); });
-    return results;
+        return failure(space.error());
+    return runTape<ReferenceValue>(tape, sources, *space, threads);
+}
+
+Result<std::vector<Tensor>> evaluateTape(const Tape& tape, const std::vector<const Tensor*>& inputs,
+                                         ThreadPool& threads) {
+    std::vector<Source> sources;
+    for (const Tensor* input : inputs)
+        sources.push_back({.stored = input});
+    auto space = commonExtents(sources);
+    if (!space)
+        return failure(space.error());
+    std::vector<ReferenceValue> widened(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i)
+        if (inputs[i]->extents() != *space) {
+            widened[i] = ReferenceValue::from(*inputs[i]);
+            sources[i] = {.value = &widened[i]};
+        }
+    return runTape<Tensor>(tape, sources, *space, threads);
 }
 
 Result<std::vector<ReferenceValue>> evaluateByTape(const Node& node, ReferenceInputs inputs,

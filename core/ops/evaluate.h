@@ -34,5 +34,9 @@ std::optional<Tape> tapeOf(const Node& node, const std::vector<DType>& types);
 Result<std::vector<ReferenceValue>> evaluateTape(const Tape& tape,
                                                  const std::vector<const ReferenceValue*>& inputs,
                                                  ThreadPool& threads);
+/// The same for tensors as they are stored: only those that are smaller than the result are widened
+/// as a whole.
+Result<std::vector<Tensor>> evaluateTape(const Tape& tape, const std::vector<const Tensor*>& inputs,
+                                         ThreadPool& threads);
 
 } // namespace fuselage

@@ -90,12 +90,21 @@ template <typename T> void copyAs(const Tensor& tensor, const ElementWindow& win
 
 } // namespace
 
-std::optional<ElementWindow> windowOf(const Node& node, const Extents& x, ReferenceInputs inputs) {
-    if ((node.op != Op::Transpose && node.op != Op::Slice) || !checkTensorInputs(node, inputs))
+bool movesElements(Op op) {
+    return op == Op::Transpose || op == Op::Slice || op == Op::Split;
+}
+
+std::optional<std::vector<ElementWindow>> windowsOf(const Node& node, const Extents& x,
+                                                    ReferenceInputs inputs) {
+    if (!movesElements(node.op) || !checkTensorInputs(node, inputs))
         return std::nullopt;
+    if (node.op == Op::Split) {
+        auto windows = splitWindows(node, x, inputs);
+        return windows ? std::optional(std::move(*windows)) : std::nullopt;
+    }
     auto window =
         node.op == Op::Transpose ? transposeWindow(node, x) : sliceWindow(node, x, inputs);
-    return window ? std::optional(std::move(*window)) : std::nullopt;
+    return window ? std::optional(std::vector{std::move(*window)}) : std::nullopt;
 }
 
 Tensor copyWindow(const Tensor& tensor, const ElementWindow& window) {

@@ -262,38 +262,20 @@ void inferSplit(InferContext& context) {
 
 Results runSplit(const Node& node, ReferenceInputs inputs, ReferenceContext&) {
     const ReferenceValue& x = *inputs[0];
-    const auto axis = normalizedAxis(node.attributes.integer("axis"), x.extents.size());
-    if (!axis)
-        return badInput(node,
-                        fmt::format("the axis is out of range for rank {}", x.extents.size()));
-    const auto count = static_cast<int64_t>(node.outputs.size());
-    const ReferenceValue* given = inputAt(inputs, 1);
-    if (count == 0)
-        return std::vector<ReferenceValue>{};
-    const std::vector<int64_t> pieces =
-        given ? intsOf(*given) : evenPieces(x.extents[*axis], count);
-    int64_t total = 0;
-    for (int64_t piece : pieces)
-        if (piece < 0 || __builtin_add_overflow(total, piece, &total))
-            return badInput(node, fmt::format("size {} is out of range", piece));
-    if (total != x.extents[*axis] || static_cast<int64_t>(pieces.size()) != count)
-        return badInput(node, fmt::format("sizes {} do not cut {} elements into {} outputs",
-                                          text(pieces), x.extents[*axis], count));
-    const int64_t outer = countOf(x.extents, 0, *axis);
-    const int64_t inner = countOf(x.extents, *axis + 1, x.extents.size());
-    const int64_t row = x.extents[*axis] * inner;
+    auto windows = splitWindows(node, x.extents, inputs);
+    if (!windows)
+        return failure(windows.error());
+    const size_t axis = *normalizedAxis(node.attributes.integer("axis"), x.extents.size());
+    const int64_t outer = countOf(x.extents, 0, axis);
+    const int64_t row = countOf(x.extents, axis, x.extents.size());
     std::vector<ReferenceValue> out;
-    int64_t begin = 0;
-    for (int64_t piece : pieces) {
-        Extents extents = x.extents;
-        extents[*axis] = piece;
-        ReferenceValue part = ReferenceValue::tensor(x.dtype, std::move(extents));
+    for (const ElementWindow& window : *windows) {
+        ReferenceValue part = ReferenceValue::tensor(x.dtype, window.extents);
+        const int64_t piece = countOf(window.extents, axis, x.extents.size());
         onElements(x, part, [&](const auto& from, auto& to) {
             for (int64_t i = 0; i < outer; ++i)
-                std::copy_n(from.begin() + i * row + begin, piece * inner,
-                            to.begin() + i * piece * inner);
+                std::copy_n(from.begin() + i * row + window.origin, piece, to.begin() + i * piece);
         });
-        begin += piece * inner;
         out.push_back(std::move(part));
     }
     return out;
@@ -311,6 +293,33 @@ Result<ElementWindow> transposeWindow(const Node& node, const Extents& x) {
     for (size_t axis : *perm) {
         out.extents.push_back(x[axis]);
         out.strides.push_back(own[axis]);
+    }
+    return out;
+}
+
+Result<std::vector<ElementWindow>> splitWindows(const Node& node, const Extents& x,
+                                                ReferenceInputs inputs) {
+    const auto axis = normalizedAxis(node.attributes.integer("axis"), x.size());
+    if (!axis)
+        return badInput(node, fmt::format("the axis is out of range for rank {}", x.size()));
+    const auto count = static_cast<int64_t>(node.outputs.size());
+    if (count == 0)
+        return std::vector<ElementWindow>();
+    const ReferenceValue* given = inputAt(inputs, 1);
+    const std::vector<int64_t> pieces = given ? intsOf(*given) : evenPieces(x[*axis], count);
+    int64_t total = 0;
+    for (int64_t piece : pieces)
+        if (piece < 0 || __builtin_add_overflow(total, piece, &total))
+            return badInput(node, fmt::format("size {} is out of range", piece));
+    if (total != x[*axis] || static_cast<int64_t>(pieces.size()) != count)
+        return badInput(node, fmt::format("sizes {} do not cut {} elements into {} outputs",
+                                          text(pieces), x[*axis], count));
+    std::vector<ElementWindow> out;
+    ElementWindow next{x, rowMajorStrides(x)};
+    for (int64_t piece : pieces) {
+        next.extents[*axis] = piece;
+        out.push_back(next);
+        next.origin += piece * next.strides[*axis];
     }
     return out;
 }

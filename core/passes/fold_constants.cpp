@@ -5,7 +5,7 @@
 #include "core/graph/captures.h"
 #include "core/graph/subgraph.h"
 #include "core/ops/evaluate.h"
-#include "core/ops/move_tensor.h"
+#include "core/ops/evaluate_stored.h"
 #include "core/passes/einsum.h"
 #include "core/passes/inference.h"
 #include "core/passes/loops.h"
@@ -13,7 +13,6 @@
 #include "core/passes/unroll.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
 
 namespace fuselage {
@@ -37,30 +36,11 @@ bool keepsQuantization(Op op) {
     return op == Op::DequantizeLinear;
 }
 
-/// Constants that only have their elements in other places: one for all nodes that ask for the
-/// same, such as those of both branches of an If.
-class MovedConstants {
-public:
-    TensorPtr take(const TensorPtr& from, const ElementWindow& window) {
-        auto [at, isNew] = m_moved.try_emplace({from->bytes(), from->dtype(), window});
-        if (isNew)
-            at->second = {from, std::make_shared<Tensor>(copyWindow(*from, window))};
-        return at->second.to;
-    }
-
-private:
-    struct Moved {
-        TensorPtr from, to; ///< `from` keeps its address taken
-    };
-
-    std::map<std::tuple<const std::byte*, DType, ElementWindow>, Moved> m_moved;
-};
-
 struct FoldShared {
     const FoldOptions& options;
     Progress& progress;
     ThreadPool threads{1};
-    MovedConstants moved = {};
+    MovedTensors moved = {};
     bool cancelled = false;
 };
 
@@ -84,7 +64,7 @@ private:
     void foldSubgraphs(NodeId id);
     bool foldConstantNode(NodeId id);
     bool isReadForItsType(const Node& node, ValueId input) const;
-    bool foldByMoving(NodeId id, ReferenceInputs operands);
+    bool foldView(NodeId id);
     bool foldByValue(NodeId id);
     bool foldByContents(NodeId id);
     bool inlineBranch(NodeId id);
@@ -175,11 +155,10 @@ bool Folder::foldConstantNode(NodeId id) {
         m_graph.makeConstant(node.outputs[0], value);
         return true;
     }
-    LeafContext context(m_shared.threads);
-    auto results = evaluateNode(node, {}, context);
-    if (!results || results->size() != 1 || results->front().kind != TypeKind::Tensor)
+    auto results = evaluateStored(node, {}, m_shared.threads);
+    if (!results || results->size() != 1 || !results->front())
         return false;
-    m_graph.makeConstant(node.outputs[0], std::make_shared<Tensor>(results->front().toTensor()));
+    m_graph.makeConstant(node.outputs[0], results->front());
     return true;
 }
 
@@ -211,25 +190,17 @@ bool Folder::isReadForItsType(const Node& node, ValueId input) const {
     return isRead && type.kind == TypeKind::Tensor && type.dtype != DType::Undefined;
 }
 
-/// Transposed, cut or reshaped as it is stored: large weights are not widened for that. `operands`
-/// has no elements of the first.
-bool Folder::foldByMoving(NodeId id, ReferenceInputs operands) {
+/// The same bytes under another shape.
+bool Folder::foldView(NodeId id) {
     const Node& node = m_graph.node(id);
-    TensorPtr from = constantOf(node.inputs[0]);
-    if (!from || sizeOf(from->dtype()) == 0 || node.outputs.size() != 1)
+    if (!hasTrait(node.op, View) || node.outputs.size() != 1)
         return false;
-    const ValueId output = node.outputs[0];
-    if (hasTrait(node.op, View)) {
-        auto extents = m_graph.value(output).type.extents();
-        if (!extents || elementCount(*extents) != from->elementCount())
-            return false;
-        m_graph.makeConstant(output, std::make_shared<Tensor>(from->reshaped(*extents)));
-        return true;
-    }
-    auto window = windowOf(node, from->extents(), operands);
-    if (!window)
+    const TensorPtr from = constantOf(node.inputs[0]);
+    const auto extents = m_graph.value(node.outputs[0]).type.extents();
+    if (!from || sizeOf(from->dtype()) == 0 || !extents ||
+        elementCount(*extents) != from->elementCount())
         return false;
-    m_graph.makeConstant(output, m_shared.moved.take(from, *window));
+    m_graph.makeConstant(node.outputs[0], std::make_shared<Tensor>(from->reshaped(*extents)));
     return true;
 }
 
@@ -258,41 +229,30 @@ bool Folder::foldByValue(NodeId id) {
     }
     if (!sizeIsAcceptable(node, inputBytes) || (isAssumed && !isSmall(node)))
         return false;
-    std::vector<ReferenceValue> values(node.inputs.size());
-    std::vector<const ReferenceValue*> operands(node.inputs.size(), nullptr);
-    auto fill = [&](size_t i, bool withElements) {
-        const TensorPtr tensor = constantOf(node.inputs[i]);
-        const Type& type = m_graph.value(node.inputs[i]).type;
-        if (tensor && withElements)
-            values[i] = ReferenceValue::from(*tensor);
+    if (!isAssumed && foldView(id))
+        return true;
+    std::vector<StoredOperand> operands;
+    for (ValueId input : node.inputs) {
+        const TensorPtr tensor = constantOf(input);
+        if (tensor || !input.valid())
+            operands.emplace_back(tensor);
         else
-            values[i].dtype = type.dtype;
-        if (!tensor)
-            values[i].extents = type.extents().value_or(Extents());
-        operands[i] = &values[i];
-    };
-    for (size_t i = 1; i < node.inputs.size(); ++i)
-        if (node.inputs[i].valid())
-            fill(i, true);
-    if (node.inputs[0].valid()) {
-        fill(0, false);
-        if (!isAssumed && foldByMoving(id, operands))
-            return true;
-        fill(0, true);
+            operands.emplace_back(m_graph.value(input).type.dtype,
+                                  m_graph.value(input).type.extents().value_or(Extents()));
     }
-    LeafContext context(m_shared.threads);
-    auto results = evaluateNode(node, operands, context);
-    if (!results || results->size() < node.outputs.size())
+    const auto results = evaluateStored(node, operands, m_shared.threads, m_shared.moved);
+    if (!results || results->size() < node.outputs.size() ||
+        std::count(results->begin(), results->end(), nullptr) > 0)
         return false;
-    for (const ReferenceValue& result : *results)
-        if (result.kind != TypeKind::Tensor)
-            return false;
     const std::vector<ValueId> outputs = node.outputs;
     for (size_t i = 0; i < outputs.size(); ++i)
         if (outputs[i].valid()) {
-            auto result = std::make_shared<Tensor>((*results)[i].toTensor());
-            if (isAssumed)
-                result->setAssumed();
+            TensorPtr result = (*results)[i];
+            if (isAssumed) {
+                auto marked = std::make_shared<Tensor>(*result);
+                marked->setAssumed();
+                result = std::move(marked);
+            }
             m_graph.makeConstant(outputs[i], std::move(result));
         }
     return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shape inference: each node by its row, small contents by evaluation, subgraphs nested.
 #include "core/graph/captures.h"
+#include "core/ops/evaluate_stored.h"
 #include "core/ops/node_answers.h"
 #include "core/ops/op_schema.h"
 #include "core/ops/symbolic_tape.h"
@@ -301,10 +302,10 @@ bool GraphInference::evaluateSmall(NodeId id, Context& context) {
     if (hasTrait(node.op, Nondeterministic | ControlFlow) || !canEvaluate(node.op) ||
         (node.explicitInputs == 0 && node.op != Op::Constant))
         return false;
-    std::vector<TensorPtr> tensors;
+    std::vector<StoredOperand> operands;
     for (uint32_t i = 0; i < node.explicitInputs; ++i) {
-        tensors.push_back(node.inputs[i].valid() ? smallTensorOf(node.inputs[i]) : nullptr);
-        if (node.inputs[i].valid() && !tensors.back())
+        operands.emplace_back(node.inputs[i].valid() ? smallTensorOf(node.inputs[i]) : nullptr);
+        if (node.inputs[i].valid() && !operands.back().tensor)
             return false;
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -314,26 +315,17 @@ bool GraphInference::evaluateSmall(NodeId id, Context& context) {
         if (node.outputs[i].valid() && (!count || *count > maxSmallElements))
             return false;
     }
-    std::vector<ReferenceValue> values(tensors.size());
-    std::vector<const ReferenceValue*> operands(tensors.size(), nullptr);
-    for (size_t i = 0; i < tensors.size(); ++i)
-        if (tensors[i]) {
-            values[i] = ReferenceValue::from(*tensors[i]);
-            operands[i] = &values[i];
-        }
-    LeafContext leaf(m_shared.threads);
-    auto results = evaluateNode(node, operands, leaf);
+    const auto results = evaluateStored(node, operands, m_shared.threads);
     if (!results || results->size() < node.outputs.size())
         return false;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-        const ReferenceValue& result = (*results)[i];
-        if (!node.outputs[i].valid() || result.kind != TypeKind::Tensor)
+        const TensorPtr& tensor = (*results)[i];
+        if (!node.outputs[i].valid() || !tensor)
             continue;
-        auto tensor = std::make_shared<Tensor>(result.toTensor());
         context.types[i] = tensor->type();
         if (holdsContents(tensor->dtype()))
             context.setContents(i, toShape(tensor->toInts()));
-        m_known[node.outputs[i].index()] = std::move(tensor);
+        m_known[node.outputs[i].index()] = tensor;
     }
     return true;
 }

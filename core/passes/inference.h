@@ -15,24 +15,6 @@ namespace fuselage {
 /// Tensors up to this size carry contents and are evaluated during inference.
 constexpr int64_t maxSmallElements = 64;
 
-/// For operators that run outside an interpreter: no subgraphs.
-class LeafContext final : public ReferenceContext {
-public:
-    explicit LeafContext(ThreadPool& threads) : m_threads(threads) {}
-
-    ThreadPool& threads() override { return m_threads; }
-
-    Result<std::vector<ReferenceValue>> runSubgraph(const std::string& attribute,
-                                                    std::vector<ReferenceValue>) override {
-        return failure("reference.subgraph", "`" + attribute + "` runs in the interpreter only");
-    }
-
-    uint64_t seed() override { return 0; }
-
-private:
-    ThreadPool& m_threads;
-};
-
 /// What all graphs of one walk share.
 struct InferShared {
     std::vector<InferProblem> problems;

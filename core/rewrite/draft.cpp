@@ -2,6 +2,7 @@
 #include "core/rewrite/draft.h"
 
 #include "core/ops/evaluate.h"
+#include "core/ops/evaluate_stored.h"
 #include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
 #include "core/rewrite/custom_body.h"
@@ -11,22 +12,6 @@
 namespace fuselage {
 
 namespace {
-
-/// What folding one node needs: no subgraphs, no randomness.
-class FoldContext final : public ReferenceContext {
-public:
-    ThreadPool& threads() override { return m_threads; }
-
-    Result<std::vector<ReferenceValue>> runSubgraph(const std::string&,
-                                                    std::vector<ReferenceValue>) override {
-        return failure("reference.op", "a rewrite folds no subgraphs");
-    }
-
-    uint64_t seed() override { return 0; }
-
-private:
-    ThreadPool m_threads{1};
-};
 
 std::optional<std::vector<int64_t>> integersOf(const Quantity& value) {
     std::optional<Quantity::List> items = value.items();
@@ -303,23 +288,20 @@ bool Draft::fold(NodeId id) {
         return false;
     if (hasTrait(node.op, View) && foldView(id))
         return true;
-    std::vector<ReferenceValue> values;
-    values.reserve(node.inputs.size());
-    std::vector<const ReferenceValue*> operands;
-    for (ValueId input : node.inputs) {
-        if (input.valid())
-            values.push_back(ReferenceValue::from(*m_graph.value(input).constant));
-        operands.push_back(input.valid() ? &values.back() : nullptr);
-    }
-    FoldContext context;
-    auto results = evaluateNode(node, operands, context);
+    std::vector<StoredOperand> operands;
+    for (ValueId input : node.inputs)
+        operands.emplace_back(input.valid() ? m_graph.value(input).constant : nullptr);
+    ThreadPool alone(1);
+    const auto results = evaluateStored(node, operands, alone);
     if (!results) {
         fail(results.error().text());
         return false;
     }
-    std::vector<ValueId> outputs = node.outputs;
+    if (std::count(results->begin(), results->end(), nullptr) > 0)
+        return false;
+    const std::vector<ValueId> outputs = node.outputs;
     for (size_t i = 0; i < outputs.size() && i < results->size(); ++i)
-        m_graph.makeConstant(outputs[i], std::make_shared<Tensor>((*results)[i].toTensor()));
+        m_graph.makeConstant(outputs[i], (*results)[i]);
     m_graph.removeNode(id);
     return true;
 }
