@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of patterns/std/*.fuse and patterns/targets/*.fuse inside the binary. Only text: dsl/load compiles it.
+// The texts of patterns/std/*.fuse and patterns/targets/*.fuse inside the binary. Only text:
+// dsl/load compiles it.
 #pragma once
 
 #include <optional>

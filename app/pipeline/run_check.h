@@ -11,14 +11,14 @@
 
 namespace fuselage::app {
 
-/// Compares `outputs`, results of `fused`, the fused form of `model`, on `inputs`, with those of `model` run
-/// node by node on the same backend with the same precision, or in float32 where the precision
-/// stores 16 bits; an output that differs is compared with the double-precision interpreter
-/// instead, and both sides that were run so are in the answer. Stored in 16 bits,
-/// or of a model that jumps, it may lose what amplification.h says. Of a strict plan
-/// the bits are compared with an unfused run in the same precision; what differs fails. With
-/// `fused` null, `outputs` are of the model itself and the interpreter judges them. `model`:
-/// static shapes, prepared. `compile`: as the run was compiled.
+/// Compares `outputs`, results of `fused`, the fused form of `model`, on `inputs`, with those of
+/// `model` run node by node on the same backend with the same precision, or in float32 where the
+/// precision stores 16 bits; an output that differs is compared with the double-precision
+/// interpreter instead, and both sides that were run so are in the answer. Stored in 16 bits, or of
+/// a model that jumps, it may lose what amplification.h says. Of a strict plan the bits are
+/// compared with an unfused run in the same precision; what differs fails. With `fused` null,
+/// `outputs` are of the model itself and the interpreter judges them. `model`: static shapes,
+/// prepared. `compile`: as the run was compiled.
 Result<std::vector<OutputAgreement>> checkRun(const Graph& model, const Graph* fused,
                                               const std::vector<Tensor>& inputs,
                                               const std::vector<Tensor>& outputs,

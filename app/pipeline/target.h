@@ -14,8 +14,8 @@ namespace fuselage::app {
 /// "ort-cpu" and so on, sorted.
 std::vector<std::string> targetNames();
 
-/// Loads the pack with the rules and takes its pipeline, which has the pack's name with `_` for `-`.
-/// Error "usage.target" lists the names.
+/// Loads the pack with the rules and takes its pipeline, which has the pack's name with `_` for
+/// `-`. Error "usage.target" lists the names.
 Result<void> writeFor(const std::string& target, RuleOptions& rules, FuseOptions& fuse);
 
 /// Targets whose packs name the operator: a file written for them keeps it.

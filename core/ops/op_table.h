@@ -130,7 +130,8 @@ std::span<const OpRow> allRows();
 
 /// A parameter of a node wherever this opset keeps it: an attribute, or the contents of the
 /// constant input with that schema name, or what a convolution or pooling does without its strides,
-/// dilations, pads or kernel_shape, and Transpose without its perm. None when absent or not constant.
+/// dilations, pads or kernel_shape, and Transpose without its perm. None when absent or not
+/// constant.
 std::optional<AttributeValue> parameterOf(const Graph& graph, const Node& node,
                                           std::string_view name);
 

@@ -11,8 +11,8 @@
 
 namespace fuselage::planner {
 
-/// By ValueId: constants that hold for all runs, values that `isGiven` calls so, and what nodes make of nothing else.
-/// Nodes with bodies, and those without operands, make none.
+/// By ValueId: constants that hold for all runs, values that `isGiven` calls so, and what nodes
+/// make of nothing else. Nodes with bodies, and those without operands, make none.
 std::vector<bool> fixedValues(const Graph& graph, const std::function<bool(ValueId)>& isGiven);
 
 /// Given are the inputs that the options call fixed; constants alone for a backend that prepares

@@ -38,8 +38,8 @@ int64_t groupLimit() {
         if (line.starts_with("0::"))
             path = line.substr(3);
     const std::string root = "/sys/fs/cgroup";
-    int64_t limit = std::min(numberIn(root + "/memory.max"),
-                             numberIn(root + "/memory/memory.limit_in_bytes"));
+    int64_t limit =
+        std::min(numberIn(root + "/memory.max"), numberIn(root + "/memory/memory.limit_in_bytes"));
     while (path.size() > 1) {
         limit = std::min(limit, numberIn(root + path + "/memory.max"));
         path.resize(path.find_last_of('/'));

@@ -84,8 +84,11 @@ Graph layer() {
 TEST(Composites, GiveTheBitsOfTheOperator) {
     std::mt19937 random(1);
     for (const Extents& extents : {Extents{1}, {7}, {3, 5}, {2, 3, 4}, {64, 129}})
-        for (const auto& [least, most] :
-             {std::pair(-1.0F, 1.0F), {0.5F, 2.0F}, {-9.0F, -1e-3F}, {-1e-30F, 1e-30F}, {-3e38F, 3e38F}}) {
+        for (const auto& [least, most] : {std::pair(-1.0F, 1.0F),
+                                          {0.5F, 2.0F},
+                                          {-9.0F, -1e-3F},
+                                          {-1e-30F, 1e-30F},
+                                          {-3e38F, 3e38F}}) {
             std::uniform_real_distribution<float> draw(least / 2, most / 2);
             std::vector<float> values(static_cast<size_t>(*elementCount(extents)));
             for (float& value : values)

@@ -133,8 +133,8 @@ Chart roofline(const app::Report& report) {
         line.points = {{px(start), py(start * bandwidth)},
                        {px(edge), py(machine.peakFlops)},
                        {px(x.high), py(machine.peakFlops)}};
-        line.title = machine.profileTitle + ": " + name + " bandwidth and peak of " +
-                     report.precision.name;
+        line.title =
+            machine.profileTitle + ": " + name + " bandwidth and peak of " + report.precision.name;
         canvas.text(px(start) + 8, py(start * bandwidth) - 12, name, "text.dim");
     };
     roof(machine.dramBandwidth, "DRAM");

@@ -60,7 +60,7 @@ DimensionsDialog::DimensionsDialog(const QList<OpenDimension>& dimensions, const
         const OpenDimension& each = dimensions[i];
         auto* size = new QComboBox(this);
         size->setEditable(true);
-        size->setCompleter(nullptr); // would make 320 of the 32 that is typed
+        size->setCompleter(nullptr);        // would make 320 of the 32 that is typed
         size->setMinimumContentsLength(14); // "224 (chosen)" is read whole
         for (int64_t usual : usualSizes(each))
             size->addItem(QString::number(usual));

@@ -37,8 +37,9 @@ constexpr int openingPause = 150; ///< milliseconds: sooner opened models need n
 } // namespace
 
 MainWindow::MainWindow(QSettings& settings, QWidget* parent)
-    : QMainWindow(parent), m_settings(settings),
-      m_workbench{m_session, m_selection, m_commands, m_marks, m_undo, m_measurements} {
+    : QMainWindow(parent),
+      m_settings(settings), m_workbench{m_session, m_selection, m_commands,
+                                        m_marks,   m_undo,      m_measurements} {
     setObjectName("fuselage-studio");
     setAcceptDrops(true);
     QSize size(1500, 950);
