@@ -244,4 +244,47 @@ std::vector<ValueId> inlineBody(Graph& graph, const Graph& body, const std::vect
     return outputs;
 }
 
+void inlineFused(Graph& graph, NodeId fused) {
+    const Node node = graph.node(fused);
+    auto firstNew = static_cast<uint32_t>(graph.valueBound());
+    std::vector<ValueId> results = inlineBody(graph, *node.body, node.inputs);
+    std::vector<bool> named(results.size(), false);
+    for (size_t slot = 0; slot < node.outputs.size(); ++slot) {
+        ValueId old = node.outputs[slot];
+        if (!old.valid())
+            continue;
+        // A value that was there before keeps its name: outputs of the graph need one of their own.
+        ValueId result = results[slot];
+        bool taken = result.index() < firstNew;
+        for (size_t other = 0; other < slot; ++other)
+            taken = taken || (named[other] && results[other] == result);
+        if (taken && graph.isGraphOutput(old)) {
+            NodeId copy = graph.addNode({Op::Identity, node.name, {result}, {"copy"}});
+            result = graph.node(copy).outputs[0];
+            taken = false;
+        }
+        Type type = graph.value(old).type;
+        graph.replaceUses(old, result);
+        if (taken)
+            continue;
+        graph.takeName(result, old);
+        if (type.dtype != DType::Undefined)
+            graph.setType(result, std::move(type));
+        named[slot] = true;
+    }
+    graph.removeNode(fused);
+}
+
+std::shared_ptr<const Graph> withoutFused(std::shared_ptr<const Graph> body) {
+    const std::vector<NodeId> nodes = body->nodes();
+    auto isFused = [&](NodeId id) { return body->node(id).op == Op::Fused; };
+    if (std::none_of(nodes.begin(), nodes.end(), isFused))
+        return body;
+    Graph out = body->clone();
+    for (uint32_t index = 0; index < out.nodeBound(); ++index) // new nodes too
+        if (const NodeId id(index); out.alive(id) && out.node(id).op == Op::Fused)
+            inlineFused(out, id);
+    return std::make_shared<const Graph>(std::move(out));
+}
+
 } // namespace fuselage

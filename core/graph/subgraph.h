@@ -46,4 +46,11 @@ NodeId replaceByFused(Graph& graph, const std::vector<NodeId>& nodes, Cut cut,
 std::vector<ValueId> inlineBody(Graph& graph, const Graph& body, const std::vector<ValueId>& inputs,
                                 const std::vector<ValueId>& captures = {});
 
+/// Puts the body of a fused node in its place. What stands for its outputs takes their types and
+/// names; an output of the graph that the body takes from elsewhere is a copy of it.
+void inlineFused(Graph& graph, NodeId fused);
+
+/// The body without fused nodes, at any depth: the same one where it holds none.
+std::shared_ptr<const Graph> withoutFused(std::shared_ptr<const Graph> body);
+
 } // namespace fuselage

@@ -3,6 +3,7 @@
 // asks for. A single node that no kind takes becomes a Library program.
 #include "core/kernel/lower.h"
 
+#include "core/graph/subgraph.h"
 #include "core/kernel/lower_body_internal.h"
 
 #include <fmt/format.h>
@@ -183,7 +184,7 @@ LowerRequest bodyOf(const Graph& graph, NodeId id) {
         if (result.valid())
             out.results.push_back(result);
     if (node.op == Op::Fused) {
-        out.body = node.body;
+        out.body = withoutFused(node.body);
         out.operands = node.inputs;
     } else {
         Graph body(node.name);

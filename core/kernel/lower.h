@@ -33,9 +33,10 @@ KernelProgram libraryProgram(const LowerRequest& request);
 /// form. A body of one node is what it is. Reason "numeric-class" with need and allowed.
 LowerResult lowerWithin(LowerRequest request, NumericClass allowed);
 
-/// The body of a node: its fused body, or a new graph of just that node (constants of the
-/// surrounding graph become inputs; LowerRequest::constants tells which). Omitted optional inputs
-/// and outputs have no body input or output; a value read twice has one body input.
+/// The body of a node: its fused body, fused nodes in it written out, or a new graph of just that
+/// node (constants of the surrounding graph become inputs; LowerRequest::constants tells which).
+/// Omitted optional inputs and outputs have no body input or output; a value read twice has one
+/// body input.
 LowerRequest bodyOf(const Graph& graph, NodeId node);
 
 } // namespace fuselage

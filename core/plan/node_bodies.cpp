@@ -7,33 +7,15 @@
 
 namespace fuselage::planner {
 
-namespace {
-
-/// Bodies of fused nodes in place of them.
-void flatten(Graph& body) {
-    for (NodeId id : body.nodes()) {
-        if (body.node(id).op != Op::Fused)
-            continue;
-        const Node fused = body.node(id);
-        const std::vector<ValueId> results = inlineBody(body, *fused.body, fused.inputs);
-        for (size_t i = 0; i < results.size(); ++i)
-            body.replaceUses(fused.outputs[i], results[i]);
-        body.removeNode(id);
-    }
-}
-
-} // namespace
-
 LowerRequest requestFor(const Graph& graph, const std::vector<NodeId>& nodes,
                         const std::vector<ValueId>& outputs) {
     Cut cut = cutOut(graph, nodes, outputs);
-    flatten(cut.body);
     LowerRequest out;
     for (ValueId input : cut.inputs)
         out.constants.push_back(graph.value(input).constant);
     out.operands = std::move(cut.inputs);
     out.results = std::move(cut.outputs);
-    out.body = std::make_shared<const Graph>(std::move(cut.body));
+    out.body = withoutFused(std::make_shared<const Graph>(std::move(cut.body)));
     return out;
 }
 

@@ -35,12 +35,13 @@ bool isStatic(const Graph& graph, const Node& node) {
     return isStatic(graph, node.inputs) && isStatic(graph, node.outputs);
 }
 
-/// Puts a fused node's nodes back into the graph and wraps each part of several nodes again.
-void replaceByParts(Graph& graph, NodeId fused, const BodyCut& cut) {
+/// Puts a fused node's nodes back into the graph and wraps each part of several nodes again. `cut`
+/// is of `body`.
+void replaceByParts(Graph& graph, NodeId fused, const Graph& body, const BodyCut& cut) {
     Node whole = graph.node(fused);
     // inlineBody adds nodes in topological order of the body, at the end of the graph.
-    const std::vector<NodeId> order = topologicalOrder(*whole.body);
-    std::vector<ValueId> results = inlineBody(graph, *whole.body, whole.inputs);
+    const std::vector<NodeId> order = topologicalOrder(body);
+    std::vector<ValueId> results = inlineBody(graph, body, whole.inputs);
     const size_t first = graph.nodeBound() - order.size();
     std::unordered_map<NodeId, NodeId> inlined;
     for (size_t i = 0; i < order.size(); ++i)
@@ -213,13 +214,13 @@ Lowered lowerOrCut(const Graph& graph, const LowerRequest& request, bool hasShap
 }
 
 /// What is remembered of a fused node that was cut, or of the best cut that it might have had.
-SplitRecord recordOf(const Node& node, const Lowered& lowered) {
+SplitRecord recordOf(const Node& node, const Graph& body, const Lowered& lowered) {
     const BodyCut& cut = lowered.cut;
     SplitRecord out{node.name, node.customOp, lowered.reason, cut.kernels, !lowered.program};
     size_t begin = 0;
     for (size_t end : cut.ends) {
-        out.cut.push_back(sourcesOf(*node.body, {cut.order.begin() + static_cast<ptrdiff_t>(begin),
-                                                 cut.order.begin() + static_cast<ptrdiff_t>(end)}));
+        out.cut.push_back(sourcesOf(body, {cut.order.begin() + static_cast<ptrdiff_t>(begin),
+                                           cut.order.begin() + static_cast<ptrdiff_t>(end)}));
         begin = end;
     }
     out.seconds = cut.seconds;
@@ -247,14 +248,14 @@ Result<FusedPrograms> lowerFused(std::shared_ptr<const Graph>& graph, const Plan
                                      options, cache, known);
         const bool isCut = !lowered.program;
         if (!lowered.reason.code.empty())
-            splits.push_back(recordOf(node, lowered));
+            splits.push_back(recordOf(node, *request.body, lowered));
         if (!isCut) {
             out.emplace(id, std::move(*lowered.program));
             continue;
         }
         if (!changed)
             changed = std::make_shared<Graph>(graph->clone());
-        replaceByParts(*changed, id, lowered.cut);
+        replaceByParts(*changed, id, *request.body, lowered.cut);
     }
     if (changed)
         graph = std::move(changed);

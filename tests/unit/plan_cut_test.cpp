@@ -62,6 +62,23 @@ TEST(PlanCut, WorkBeforeABroadcastIsAKernelOfItsOwn) {
     EXPECT_EQ(plan->splits[0].reason.code, "cost");
 }
 
+TEST(PlanCut, AFusedNodeInsideOfAFusedNodeIsItsNodes) {
+    for (const char* text :
+         {"(float[64,64] x, float[64,64] r) => (float[64,64] y) {"
+          " a = Sigmoid(x) c = Clip(a) b = Mul(c, r) y = Add(b, r) }",
+          "(float[64,64] x, float[64,32] w) => (float[64,32] y) {"
+          " a = MatMul(x, w) s = Softmax(a) t = Tanh(x) b = MatMul(t, w) y = Mul(s, b) }"}) {
+        const Graph once = fuseWhole(bodyOfText(text), "Inner");
+        const auto flat = predictedPlan(once.clone());
+        const auto nested = predictedPlan(fuseWhole(fuseWhole(once.clone(), "Middle"), "Outer"));
+        EXPECT_EQ(nested->steps.size(), flat->steps.size()) << text;
+        for (const Step& step : nested->steps)
+            EXPECT_FALSE(std::holds_alternative<Library>(step.program.code) &&
+                         step.program.body->node(step.program.body->nodes()[0]).op == Op::Fused)
+                << text;
+    }
+}
+
 TEST(PlanCut, CheapWorkIsDoneAgainAndTheCutThatLostIsShown) {
     const auto plan = predictedPlan(
         fuseWhole(bodyOfText("(float[64,1,1] s, float[64,56,56] x) => (float[64,56,56] y) {"
