@@ -216,7 +216,14 @@ void RuleCompiler::bindAttributes(const ast::Term& reference, const DeclaredOper
             if (test.attribute.text == attribute.name.text && test.comparison == "==")
                 value = &test.value;
         if (!value) {
-            error("E0222", reference.span, "`" + attribute.name.text + "` is not known here");
+            Diagnostic& d = error("E0222", reference.span,
+                                  "the body of " + reference.name.text + " needs the attribute `" +
+                                      attribute.name.text + "`");
+            d.expected = "a value to write the body out with";
+            const std::string given = attribute.name.text + " == ...";
+            d.fix = reference.tests.empty()
+                        ? "test it: `" + reference.name.text + "(...)[" + given + "]`"
+                        : "add `, " + given + "` before its `]`";
             continue;
         }
         Expression made = expression(*value, scope);
