@@ -62,7 +62,7 @@ Result<app::RunModelResult> runFile(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
     app::ModelRequest request{options.model, options.rewrite.fuse.dims, options.inputs};
     request.numbers = options.numbers;
-    if (options.run.fused) {
+    if (options.run.fused || !options.rewrite.rules.paths.empty()) {
         auto library = app::requireRuleLibrary(options.rewrite.rules);
         if (!library)
             return failure(library.error());
