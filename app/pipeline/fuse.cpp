@@ -57,8 +57,21 @@ Result<GainMeasuring> measuringFor(const RuleLibrary& library, const FuseOptions
 
 } // namespace
 
+void enterDeclared(Graph& graph, const RuleLibrary& library) {
+    enterBodies(graph, library.loaded.rules.operators, inferShapes);
+}
+
 void enterDeclared(LoadedModel& model, const RuleLibrary& library) {
-    enterBodies(model.graph, library.loaded.rules.operators, inferShapes);
+    enterDeclared(model.graph, library);
+    for (NodeId id : topologicalOrder(model.graph)) {
+        const Node& node = model.graph.node(id);
+        const auto& all = library.loaded.rules.operators;
+        const bool isDeclared = std::any_of(
+            all.begin(), all.end(), [&](const auto& each) { return each->body && each->is(node); });
+        if (node.op == Op::Unknown && isDeclared)
+            model.notes.push_back(
+                fmt::format("`{}` is kept and not computed: {}", node.name, node.notComputed));
+    }
 }
 
 FuseOptions timedAs(FuseOptions options, const CompileOptions& run) {

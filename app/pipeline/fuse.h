@@ -35,8 +35,10 @@ struct FuseOptions {
     std::optional<FusePlan> plan = {};      ///< its matches and no others, or an error
 };
 
-/// Gives the model's nodes of operators that the rules declare their bodies, so that it runs and is
+/// Gives nodes of operators that the rules declare their bodies, so that the graph runs and is
 /// priced unfused too.
+void enterDeclared(Graph& graph, const RuleLibrary& library);
+/// The same; the model's notes say which nodes a body does not fit, and why.
 void enterDeclared(LoadedModel& model, const RuleLibrary& library);
 
 /// With matches timed on what then runs the model: its backend and its threads.

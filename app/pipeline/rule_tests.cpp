@@ -2,6 +2,7 @@
 #include "app/pipeline/rule_tests.h"
 
 #include "app/pipeline/agreement.h"
+#include "app/pipeline/fuse.h"
 #include "app/pipeline/gain.h"
 #include "core/onnx/model_text.h"
 #include "core/ops/op_schema.h"
@@ -147,6 +148,7 @@ Result<Run> Runner::rewritten(const RuleTest& test, bool explain) const {
     auto graph = graphOf(test);
     if (!graph)
         return failure(graph.error());
+    enterDeclared(*graph, m_library); // so that `before` runs
     if (auto prepared = prepareGraph(*graph, m_progress); !prepared)
         return failure(prepared.error());
     // Expectations must not depend on the machine that runs them: gates see a profile that is data.

@@ -106,6 +106,15 @@ std::variant<LowerBody, Reason> LowerBody::make(const LowerRequest& request) {
         if (i < request.constants.size() && request.constants[i])
             out.m_graph.makeConstant(inputs[i], request.constants[i]);
     }
+    for (NodeId id : out.m_graph.nodes()) // whose results have no types
+        if (const Node& node = out.m_graph.node(id); node.op == Op::Unknown)
+            return Reason{"unsupported-op",
+                          fmt::format("{} is not computed: {}", describe(node),
+                                      node.notComputed.empty() ? "nothing says what it stands for"
+                                                               : node.notComputed),
+                          "leave it out of the match, or say what it computes: `op NAME(...) "
+                          "{ ... }` in a .fuse file",
+                          {{"node", node.name}}};
     out.m_extents.resize(out.m_graph.valueBound());
     for (ValueId id : out.m_graph.values()) {
         if (auto problem = checkType(out.m_graph.value(id)))

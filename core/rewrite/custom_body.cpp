@@ -54,6 +54,14 @@ std::string mismatchOf(const Node& node, const CustomOperator& custom) {
     for (const Attributes::Entry& entry : node.attributes)
         if (!custom.attribute(entry.name))
             return fmt::format("attribute `{}` is not declared", entry.name);
+    for (const AttributeSchema& schema : custom.attributes)
+        if (schema.required && !node.attributes.has(schema.name))
+            return fmt::format("attribute `{}` is left out and has no default", schema.name);
+    const size_t operands = node.inputs.size();
+    if (operands < custom.minInputs || operands > custom.maxInputs)
+        return fmt::format("operands: {}, declared are {}", operands, custom.inputs.size());
+    if (node.outputs.size() > custom.maxOutputs)
+        return fmt::format("outputs: {}, declared are {}", node.outputs.size(), custom.maxOutputs);
     return {};
 }
 
@@ -86,7 +94,7 @@ Result<void> enterBody(Graph& graph, NodeId id, const CustomOperator& custom,
     MatchResult found;
     Matcher(body, facts, convexity, {}).find(*prepared, found);
     if (found.matches.empty())
-        return refuse("it has other operands, outputs or attributes than declared");
+        return refuse("operands or attributes are of other types than declared");
     ApplyResult applied = applyMatch(body, found.matches[0], infer);
     if (const auto* refused = std::get_if<NotApplied>(&applied))
         return refuse(refused->reason.message);

@@ -22,6 +22,7 @@ Outcome runNumerics(const CaseFile& file) {
         outcome.broken = library.error().text();
         return outcome;
     }
+    app::enterDeclared(graph, *library);
     Progress progress;
     app::FuseOptions fusing;
     fusing.profile = "h200";

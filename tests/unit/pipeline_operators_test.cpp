@@ -49,9 +49,24 @@ TEST(Operators, WhatABodyDoesNotFitSaysWhy) {
                                      "  y = com.acme.Gated<beta = 2>(x, w)"
                                      "  z = com.acme.Gated(x) }");
     app::enterDeclared(model, library);
+    EXPECT_EQ(model.notes.size(), 2U);
     std::string why;
     for (const app::MissingOperator& missing : app::missingOperators(model.graph))
         why += missing.why + "\n";
     EXPECT_NE(why.find("attribute `beta` is not declared"), std::string::npos) << why;
-    EXPECT_NE(why.find("other operands"), std::string::npos) << why;
+    EXPECT_NE(why.find("operands: 1, declared are 2"), std::string::npos) << why;
+}
+
+TEST(Operators, AnAttributeWithoutADefaultMustBeGiven) {
+    const app::RuleLibrary library =
+        rulesOf("op com.acme.Cut(x) -> y [lo: float, hi: float = 6] { y = Clip(x, lo, hi); }");
+    app::LoadedModel model = modelOf("g (float[3] x) => (float[3] y, float[3] z) {"
+                                     "  y = com.acme.Cut<lo = 1.0>(x)"
+                                     "  z = com.acme.Cut<hi = 1.0>(x) }");
+    app::enterDeclared(model, library);
+    const auto missing = app::missingOperators(model.graph);
+    ASSERT_EQ(missing.size(), 1U);
+    EXPECT_NE(missing[0].why.find("attribute `lo` is left out and has no default"),
+              std::string::npos)
+        << missing[0].why;
 }
