@@ -4,6 +4,7 @@
 #include "app/pipeline/foreign_rules.h"
 #include "app/pipeline/stopwatch.h"
 #include "app/pipeline/summary.h"
+#include "core/rewrite/match_cache.h"
 #include "core/support/text.h"
 
 #include <fmt/format.h>
@@ -67,6 +68,25 @@ std::string optionsKey(const AnalysisOptions& options) {
     return out;
 }
 
+/// What the rules declare of the model's operators: it changes the graph before any rule does.
+std::string declaredKey(const LoadedModel& model, const RuleLibrary& library) {
+    std::string out;
+    for (const CustomOperatorPtr& declared : library.loaded.rules.operators) {
+        const std::vector<NodeId> nodes = model.graph.nodes();
+        const bool isUsed =
+            declared->body && std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
+                return declared->is(model.graph.node(id));
+            });
+        if (!isUsed)
+            continue;
+        appendSized(out, declared->text());
+        for (const AttributeSchema& schema : declared->attributes)
+            appendSized(out, schema.name + (schema.fallback ? text(*schema.fallback) : ""));
+        appendSized(out, wholeKey(*declared->body));
+    }
+    return out;
+}
+
 Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& library,
                              const AnalysisOptions& options, AnalysisCache::Known& known,
                              Progress& progress) {
@@ -78,8 +98,10 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     report.stageSeconds = model.seconds;
     Stopwatch watch;
     if (!known.prepared) {
+        Graph graph = model.graph.clone();
+        enterDeclared(graph, library);
         auto prepared =
-            prepare(model.graph.clone(), *dims, {options.fuse.precision, options.fuse.precisionOf});
+            prepare(std::move(graph), *dims, {options.fuse.precision, options.fuse.precisionOf});
         if (!prepared)
             return failure(prepared.error());
         if (auto said = requireAllSaid(*prepared); !said)
@@ -180,7 +202,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     if (progress.cancelled()) // while it waited
         return cancelledFailure("analysing");
     AnalysisCache::Known& known = cache.m_known;
-    if (std::string key = optionsKey(options); key != known.key) {
+    if (std::string key = optionsKey(options) + declaredKey(model, library); key != known.key) {
         known = {};
         known.key = std::move(key);
     }

@@ -6,6 +6,7 @@
 #include "app/zoo/builder.h"
 #include "app/zoo/zoo.h"
 #include "core/graph/text.h"
+#include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <optional>
 #include <random>
+#include <set>
 #include <thread>
 
 using namespace fuselage;
@@ -183,6 +185,35 @@ TEST(Incremental, EditsOfNetworksEqualFreshAnalyses) {
             editing.edit();
         }
     }
+}
+
+/// The graph is another one before any rule is asked.
+TEST(Incremental, ABodyThatIsEditedChangesTheModel) {
+    auto graph = model_io::loadText(
+        "g (float[2,8] x) => (float[2,8] y) { a = com.acme.Half(x) y = Relu(a) }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    const app::LoadedModel model = modelOf(std::move(*graph));
+    app::AnalysisOptions options;
+    options.profile = *deviceProfile("cpu");
+    app::AnalysisCache known;
+    std::set<std::string> plans;
+    for (const char* body : {"y = Mul(x, 0.5);", "y = Mul(x, 0.5);", "y = Exp(Mul(x, 0.5));"}) {
+        app::RuleOptions rules;
+        rules.texts.push_back(
+            {"typed.fuse", std::string("fuse 1;\nop com.acme.Half(x) -> y { ") + body + " }\n"});
+        auto library = app::requireRuleLibrary(rules);
+        ASSERT_TRUE(library) << library.error().text();
+        Progress quiet;
+        auto now = app::analyse(model, *library, options, known, quiet);
+        auto anew = app::analyse(model, *library, options, quiet);
+        ASSERT_TRUE(now) << now.error().text();
+        ASSERT_TRUE(anew) << anew.error().text();
+        EXPECT_EQ(saidBy(*now), saidBy(*anew));
+        for (const Step& step : now->before.plan->steps)
+            EXPECT_FALSE(std::holds_alternative<Library>(step.program.code)) << body;
+        plans.insert(text(*now->before.plan->graph));
+    }
+    EXPECT_EQ(plans.size(), 2U);
 }
 
 /// Levels in front of the edited one are taken over, and nobody copies the graph.
