@@ -15,7 +15,8 @@ void name(Node& node, const CustomOperator& custom);
 
 /// Fills in the defaults of its attributes and, where the operator has a body, gives it to the
 /// node; the types of its outputs are for the caller to infer. A node that the body does not fit
-/// (an operand or output left out, an attribute of another type) stays as it is, with the error.
+/// (an operand or output left out, an attribute that is not declared, or is missing) stays as it is,
+/// with the error.
 Result<void> enterBody(Graph& graph, NodeId node, const CustomOperator& custom,
                        const InferenceFunction& infer);
 
