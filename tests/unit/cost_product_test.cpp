@@ -49,6 +49,27 @@ TEST(ProductTime, Tf32IsFasterThanFloat32LanesAndChangesNothingElse) {
     EXPECT_EQ(half, same);
 }
 
+/// Those have kernels for them (gpu/kernels, integer_*); on lanes nobody would fuse them.
+TEST(ProductTime, IntegersOf8BitsAreMultipliedByTensorCoresFromSm80On) {
+    const auto product = [](const char* type) {
+        return programOf(bodyFrom(fmt::format(
+            "({0}[6304,768] x, {0}[768,3072] w) => ({1}[6304,3072] y) {{ y = {2}(x, w) }}", type,
+            std::string(type) == "int8" ? "int32" : type,
+            std::string(type) == "int8" ? "MatMulInteger" : "MatMul")));
+    };
+    const KernelProgram integers = product("int8"), halves = product("float16");
+    size_t asked = 0;
+    for (const std::string& name : deviceProfileNames()) {
+        const auto profile = deviceProfile(name);
+        ASSERT_TRUE(profile) << name;
+        if (profile->kind != DeviceKind::Gpu || profile->arch == "sm_75")
+            continue;
+        ++asked;
+        EXPECT_LT(timeOf(integers, *profile).seconds, 2 * timeOf(halves, *profile).seconds) << name;
+    }
+    EXPECT_GT(asked, 5U);
+}
+
 TEST(ProductTime, MoreTermsAreNeverFaster) {
     for (const char* type : {"float", "float16"})
         for (int64_t columns : {16, 128, 512, 3000}) {
