@@ -9,6 +9,7 @@
 #include "core/graph/float_spans.h"
 #include "core/ops/op_table.h"
 #include "core/passes/passes.h"
+#include "core/passes/precision_pairs_internal.h"
 #include "core/passes/precision_range_internal.h"
 #include "core/passes/precision_rows_internal.h"
 
@@ -33,13 +34,13 @@ public:
     PrecisionPass(Graph& graph, const PrecisionChoice& choice, PrecisionRecord& record)
         : m_graph(graph), m_except(choice.except), m_storage(storageOf(choice.precision)),
           m_record(record), m_narrow(graph.valueBound(), false),
-          m_named(choice.except.of.size(), false), m_constants(graph, m_storage),
-          m_estimate(graph, m_storage, m_constants) {}
+          m_named(choice.except.of.size(), false), m_isBetweenPairs(nodesBetweenPairs(graph)),
+          m_constants(graph, m_storage), m_estimate(graph, m_storage, m_constants) {}
 
     void run();
 
 private:
-    Form decide(const Node& node);
+    Form decide(NodeId id);
     const PrecisionOf* askedFor(const Node& node);
     bool namesInBodies(const NodeChoice& choice) const;
     void refuse(std::string message, std::string fix);
@@ -62,6 +63,7 @@ private:
     PrecisionRecord& m_record;
     std::vector<bool> m_narrow; ///< per original value: its producer makes 16-bit values
     std::vector<bool> m_named;  ///< per exception: it names a node
+    const std::vector<bool> m_isBetweenPairs; ///< per original node
     ConstantRanges m_constants;
     RangeEstimate m_estimate;
     std::unordered_map<ValueId, ValueId> m_down, m_up; ///< the value in the other type
@@ -133,7 +135,8 @@ bool PrecisionPass::followsWide(const Node& node) const {
     return any;
 }
 
-Form PrecisionPass::decide(const Node& node) {
+Form PrecisionPass::decide(NodeId id) {
+    const Node& node = m_graph.node(id);
     const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(),
                                    [&](ValueId id) { return isFloat32(id); });
     if (node.op == Op::Cast || hasTrait(node.op, ShapeQuery))
@@ -146,6 +149,12 @@ Form PrecisionPass::decide(const Node& node) {
     if (auto outside = m_estimate.refusal(node); outside && !reason)
         reason = std::move(outside);
     const PrecisionOf* asked = askedFor(node);
+    if (!asked && !reason && m_isBetweenPairs[id.index()])
+        reason =
+            Reason{"precision-pair",
+                   "what it reads and makes is stored in 8 bits, by QuantizeLinear",
+                   fmt::format("`--precision-of '{}={}'`", node.name, nameOf(m_record.precision)),
+                   {}};
     if (asked && !asked->wide && reason)
         refuse(fmt::format("`{}` asks for 16 bits, and node `{}` cannot: {}", asked->nodes.text(),
                            node.name, reason->message),
@@ -274,7 +283,7 @@ void PrecisionPass::run() {
     std::vector<Form> forms;
     for (NodeId id : order) {
         const Node& node = m_graph.node(id);
-        forms.push_back(decide(node));
+        forms.push_back(decide(id));
         if (forms.back() != Form::Narrow)
             continue;
         ++m_record.narrowed;

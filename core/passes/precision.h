@@ -18,7 +18,7 @@ namespace fuselage {
 struct KeptNode {
     std::string node;
     Reason reason; ///< codes: precision-op, precision-weight, precision-range, precision-asked,
-                   ///< precision-control-flow
+                   ///< precision-control-flow, precision-pair
 };
 
 struct PrecisionRecord {
@@ -34,9 +34,10 @@ struct PrecisionRecord {
 /// Converts in place; Fp32 and Tf32 change nothing. What is neither float32 nor a tensor stays, and
 /// so does every Cast of the model. Nodes that a person asks it of, that are unsafe in 16 bits,
 /// that have no 16-bit form, a weight outside of the type's range, or an operand that such a weight
-/// took out of it compute in float32 between Casts. A scalar that is added and would round to zero
-/// becomes the smallest number of its sign. Casts that were added have provenance of rule
-/// "precision". Error "precision.types": the result contradicts an operator.
+/// took out of it compute in float32 between Casts, and so do those between pairs of QuantizeLinear
+/// and DequantizeLinear, which kernels of integers compute with. A scalar that is added and would
+/// round to zero becomes the smallest number of its sign. Casts that were added have provenance of
+/// rule "precision". Error "precision.types": the result contradicts an operator.
 Result<PrecisionRecord> setPrecision(Graph& graph, const PrecisionChoice& choice);
 
 inline Result<PrecisionRecord> setPrecision(Graph& graph, Precision precision) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Precision: which values and weights become 16-bit, where Casts stand, what stays in float32.
 #include "core/graph/verify.h"
+#include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/passes/precision.h"
 #include "core/plan/backend.h"
@@ -13,6 +14,7 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 
 using namespace fuselage;
 using fuselage::test::GraphMaker;
@@ -254,6 +256,30 @@ TEST(Precision, SumsOfIntegersAreReadInFloat32) {
             EXPECT_EQ(producerOf(m, "scaled").op, Op::Mul);
         }
     }
+}
+
+TEST(Precision, WhatLiesBetweenPairsStaysForIntegers) {
+    const char* text = "g (float[1,8,4,4] x, int8[8,8,1,1] w, int32[8] b)"
+                       " => (float[1,8,4,4] y, float[1,8,4,4] z)"
+                       " <float s = {0.5}, int8 o = {0}> {"
+                       " q = QuantizeLinear(x, s, o) d = DequantizeLinear(q, s, o)"
+                       " v = DequantizeLinear(w, s, o) c = DequantizeLinear(b, s)"
+                       " p = Conv(d, v, c) r = Relu(p) a = Add(r, d)"
+                       " k = QuantizeLinear(a, s, o) e = DequantizeLinear(k, s, o)"
+                       " m = MaxPool<kernel_shape = [1, 1]>(e) n = QuantizeLinear(m, s, o)"
+                       " f = DequantizeLinear(n, s, o) y = Sigmoid(f)"
+                       " h = Conv(f, v) z = Tanh(h) }";
+    auto graph = model_io::loadText(text);
+    ASSERT_TRUE(graph) << graph.error().text();
+    GraphMaker m;
+    m.graph = std::move(*graph);
+    const PrecisionRecord record = convert(m, Precision::Fp16);
+    std::set<std::string> kept;
+    for (const KeptNode& each : record.kept)
+        if (each.reason.code == "precision-pair")
+            kept.insert(each.node);
+    EXPECT_EQ(kept.size(), 5U);     // both Conv, Relu, Add, MaxPool
+    EXPECT_EQ(record.narrowed, 2U); // Sigmoid, Tanh
 }
 
 TEST(Precision, AMaskOfVeryLowNumbersSaturates) {
