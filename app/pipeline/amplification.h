@@ -38,9 +38,10 @@ struct FailedCheck {
 /// both graphs is checked by itself (sides "unfused parts" and "fused parts"), since an output that
 /// roundings turn over may hide a mistake. Of others, and where that does not explain it, the
 /// inputs move to their neighbours (side "inputs"). Sides that failed may lose what either implies.
-/// Where results are stored in 16 bits, only the inputs of models that do not jump move, by a step
-/// of that type: the tail of a Sigmoid, relative to its largest number, may be far off by that
-/// alone.
+/// Where results are stored in 16 bits, the inputs of models that do not jump move, by a step of
+/// that type: the tail of a Sigmoid, relative to its largest number, may be far off by that alone.
+/// Of models that jump only results move, in float32, where the side "weights" shows that storage
+/// turns no decision over, as in quantised models, whose values are not stored in 16 bits.
 Result<void> allowAmplification(const FailedCheck& check, Report& report, Progress& progress);
 
 } // namespace fuselage::app
