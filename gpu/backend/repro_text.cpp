@@ -27,7 +27,10 @@ __device__ void hostCommitProducts();
 __device__ void hostWaitProducts(int pending);
 __device__ unsigned hostSharedAddress(const void* address);
 __device__ void hostMultiplyGroup(float* sums, int columns, unsigned long long a,
-                                  unsigned long long b, float (*number)(unsigned short));
+                                  unsigned long long b, bool add, float (*number)(unsigned short));
+__device__ void hostMultiplyWeighted(float* sums, int columns, const unsigned* a,
+                                     const unsigned (*lanes)[4], unsigned long long b,
+                                     float (*number)(unsigned short));
 __device__ void hostInitBarrier(unsigned long long* barrier, unsigned arrivals);
 __device__ void hostPublishBarriers();
 __device__ void hostArrive(unsigned long long* barrier);

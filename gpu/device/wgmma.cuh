@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a warpgroup (four warps, sm_90a): 64 rows times 64 to 256 columns of 16-bit elements,
-// both read from shared memory while the warps go on, sums in registers. Sums lie as those of
-// mma.cuh: warp w of the four has rows 16 w to 16 w + 15. As host code a product happens as late as
-// is allowed, or as early.
+// Products of a warpgroup (four warps, sm_90a): 64 rows times 16 to 256 columns of 16-bit elements,
+// read from shared memory while the warps go on, or the rows from registers; sums in registers.
+// Sums lie as those of mma.cuh: warp w of the four has rows 16 w to 16 w + 15. As host code a
+// product happens as late as is allowed, or as early.
 #ifndef FUSELAGE_WGMMA
 #define FUSELAGE_WGMMA
 
@@ -60,46 +60,55 @@ __device__ __forceinline__ unsigned long long rowsOf128Bytes(const void* first) 
 template <typename T> constexpr bool isHalf = false;
 template <> constexpr bool isHalf<Half> = true;
 
-#define FUSELAGE_SUMS1(i) "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]), "+f"(sums[i][3])
-#define FUSELAGE_SUMS4(i)                                                                          \
-    FUSELAGE_SUMS1(i), FUSELAGE_SUMS1(i + 1), FUSELAGE_SUMS1(i + 2), FUSELAGE_SUMS1(i + 3)
-#define FUSELAGE_SUMS8(i) FUSELAGE_SUMS4(i), FUSELAGE_SUMS4(i + 4)
-#define FUSELAGE_SUMS16(i) FUSELAGE_SUMS8(i), FUSELAGE_SUMS8(i + 8)
-#define FUSELAGE_SUMS32(i) FUSELAGE_SUMS16(i), FUSELAGE_SUMS16(i + 16)
-#define FUSELAGE_GROUP_64(type)                                                                    \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " "                   \
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "              \
-                 "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "               \
-                 "%28, %29, %30, %31}, "                                                           \
-                 "%32, %33, 1, 1, 1, 0, 0;"                                                        \
-                 : FUSELAGE_SUMS8(0)                                                               \
-                 : "l"(a), "l"(b))
-#define FUSELAGE_GROUP_128(type)                                                                   \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " "                  \
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "              \
-                 "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "               \
-                 "%28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, "               \
-                 "%41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "               \
-                 "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "                             \
-                 "%64, %65, 1, 1, 1, 0, 0;"                                                        \
-                 : FUSELAGE_SUMS16(0)                                                              \
-                 : "l"(a), "l"(b))
-#define FUSELAGE_GROUP_256(type)                                                                   \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32." type "." type " "                  \
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, "              \
-                 "%15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, "               \
-                 "%28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, "               \
-                 "%41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, "               \
-                 "%54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, "               \
-                 "%67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "               \
-                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, "               \
-                 "%93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, "               \
-                 "%105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, "              \
-                 "%116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "              \
-                 "%127}, "                                                                         \
-                 "%128, %129, 1, 1, 1, 0, 0;"                                                      \
-                 : FUSELAGE_SUMS32(0)                                                              \
-                 : "l"(a), "l"(b))
+/// By columns: the sums that a thread has of them, from sums[first + i] on, and their operands.
+#define FUSELAGE_SUMS8(i)                                                                          \
+    "+f"(sums[first + i][0]), "+f"(sums[first + i][1]), "+f"(sums[first + i][2]),                  \
+        "+f"(sums[first + i][3])
+#define FUSELAGE_SUMS16(i) FUSELAGE_SUMS8(i), FUSELAGE_SUMS8(i + 1)
+#define FUSELAGE_SUMS32(i) FUSELAGE_SUMS16(i), FUSELAGE_SUMS16(i + 2)
+#define FUSELAGE_SUMS48(i) FUSELAGE_SUMS32(i), FUSELAGE_SUMS16(i + 4)
+#define FUSELAGE_SUMS64(i) FUSELAGE_SUMS48(i), FUSELAGE_SUMS16(i + 6)
+#define FUSELAGE_SUMS80(i) FUSELAGE_SUMS64(i), FUSELAGE_SUMS16(i + 8)
+#define FUSELAGE_SUMS96(i) FUSELAGE_SUMS80(i), FUSELAGE_SUMS16(i + 10)
+#define FUSELAGE_SUMS112(i) FUSELAGE_SUMS96(i), FUSELAGE_SUMS16(i + 12)
+#define FUSELAGE_SUMS128(i) FUSELAGE_SUMS112(i), FUSELAGE_SUMS16(i + 14)
+#define FUSELAGE_SUMS256(i) FUSELAGE_SUMS128(i), FUSELAGE_SUMS128(i + 16)
+#define FUSELAGE_NAMES16 "%0, %1, %2, %3, %4, %5, %6, %7"
+#define FUSELAGE_NAMES32 FUSELAGE_NAMES16 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define FUSELAGE_NAMES48 FUSELAGE_NAMES32 ", %16, %17, %18, %19, %20, %21, %22, %23"
+#define FUSELAGE_NAMES64 FUSELAGE_NAMES48 ", %24, %25, %26, %27, %28, %29, %30, %31"
+#define FUSELAGE_NAMES80 FUSELAGE_NAMES64 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define FUSELAGE_NAMES96 FUSELAGE_NAMES80 ", %40, %41, %42, %43, %44, %45, %46, %47"
+#define FUSELAGE_NAMES112 FUSELAGE_NAMES96 ", %48, %49, %50, %51, %52, %53, %54, %55"
+#define FUSELAGE_NAMES128 FUSELAGE_NAMES112 ", %56, %57, %58, %59, %60, %61, %62, %63"
+#define FUSELAGE_NAMES256                                                                          \
+    FUSELAGE_NAMES128                                                                              \
+    ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"             \
+    ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"             \
+    ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
+    ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, " \
+    "%127"
+#define FUSELAGE_GROUP_OF(type, columns, a, b, adds)                                               \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type             \
+                 " {" FUSELAGE_NAMES##columns "}, " a ", " b ", " adds ", 1, 1, 0, 0;"             \
+                 : FUSELAGE_SUMS##columns(0)                                                       \
+                 : "l"(rowsA), "l"(rowsB), "n"(add))
+#define FUSELAGE_GROUP(columns, a, b, adds)                                                        \
+    if constexpr (isHalf<T>)                                                                       \
+        FUSELAGE_GROUP_OF("f16", columns, a, b, adds);                                             \
+    else                                                                                           \
+        FUSELAGE_GROUP_OF("bf16", columns, a, b, adds)
+#define FUSELAGE_WEIGHTED_OF(type, columns, a0, a1, a2, a3, b)                                     \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type             \
+                 " {" FUSELAGE_NAMES##columns "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b            \
+                                              ", 1, 1, 1, 1;"                                      \
+                 : FUSELAGE_SUMS##columns(0)                                                       \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rowsB))
+#define FUSELAGE_WEIGHTED(columns, a0, a1, a2, a3, b)                                              \
+    if constexpr (isHalf<T>)                                                                       \
+        FUSELAGE_WEIGHTED_OF("f16", columns, a0, a1, a2, a3, b);                                   \
+    else                                                                                           \
+        FUSELAGE_WEIGHTED_OF("bf16", columns, a0, a1, a2, a3, b)
 
 #else
 
@@ -117,33 +126,61 @@ template <typename T> __device__ inline float hostNumberOf(unsigned short bits) 
 
 #endif
 
-/// sums += A B for 64 x 16 times 16 x columns: descriptors of 64 rows and of `columns` rows along
-/// k.
-template <int columns, typename T>
-__device__ __forceinline__ void multiplyGroup(float (&sums)[columns / 8][4], unsigned long long a,
-                                              unsigned long long b) {
+/// sums (+)= A B for 64 x 16 times 16 x columns: descriptors of 64 rows and of `columns` rows along
+/// k. Without `add` what the sums were does not count.
+template <int columns, typename T, bool add = true>
+__device__ __forceinline__ void multiplyGroup(float (&sums)[columns / 8][4],
+                                              unsigned long long rowsA, unsigned long long rowsB) {
 #if defined(__CUDA_ARCH__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
-    static_assert(columns == 64 || columns == 128 || columns == 256, "no such product");
-    if constexpr (columns == 64) {
-        if constexpr (isHalf<T>)
-            FUSELAGE_GROUP_64("f16");
-        else
-            FUSELAGE_GROUP_64("bf16");
+    static_assert((columns % 16 == 0 && columns <= 128) || columns == 256, "no such product");
+    constexpr int first = 0;
+    if constexpr (columns == 16) {
+        FUSELAGE_GROUP(16, "%8", "%9", "%10");
+    } else if constexpr (columns == 32) {
+        FUSELAGE_GROUP(32, "%16", "%17", "%18");
+    } else if constexpr (columns == 48) {
+        FUSELAGE_GROUP(48, "%24", "%25", "%26");
+    } else if constexpr (columns == 64) {
+        FUSELAGE_GROUP(64, "%32", "%33", "%34");
+    } else if constexpr (columns == 80) {
+        FUSELAGE_GROUP(80, "%40", "%41", "%42");
+    } else if constexpr (columns == 96) {
+        FUSELAGE_GROUP(96, "%48", "%49", "%50");
+    } else if constexpr (columns == 112) {
+        FUSELAGE_GROUP(112, "%56", "%57", "%58");
     } else if constexpr (columns == 128) {
-        if constexpr (isHalf<T>)
-            FUSELAGE_GROUP_128("f16");
-        else
-            FUSELAGE_GROUP_128("bf16");
+        FUSELAGE_GROUP(128, "%64", "%65", "%66");
     } else if constexpr (columns == 256) {
-        if constexpr (isHalf<T>)
-            FUSELAGE_GROUP_256("f16");
-        else
-            FUSELAGE_GROUP_256("bf16");
+        FUSELAGE_GROUP(256, "%128", "%129", "%130");
     }
 #elif defined(__CUDA_ARCH__)
     __trap();
 #else
-    hostMultiplyGroup(&sums[0][0], columns, a, b, hostNumberOf<T>);
+    hostMultiplyGroup(&sums[0][0], columns, rowsA, rowsB, add, hostNumberOf<T>);
+#endif
+}
+
+/// sums[first] to those of `columns` columns += A B with A in registers, a fragment of mma.cuh a
+/// warp, that stays as it is until the wait; and 16 rows of B, one a step along k, of up to 64
+/// columns side by side in rows of 128 bytes: the next 16 rows are 128 units on.
+template <int columns, int first, typename T, int all>
+__device__ __forceinline__ void multiplyWeighted(float (&sums)[all][4], const unsigned (&a)[4],
+                                                 unsigned long long rowsB) {
+    static_assert(columns % 16 == 0 && columns <= 64 && first + columns / 8 <= all, "no such sums");
+#if defined(__CUDA_ARCH__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    if constexpr (columns == 16) {
+        FUSELAGE_WEIGHTED(16, "%8", "%9", "%10", "%11", "%12");
+    } else if constexpr (columns == 32) {
+        FUSELAGE_WEIGHTED(32, "%16", "%17", "%18", "%19", "%20");
+    } else if constexpr (columns == 48) {
+        FUSELAGE_WEIGHTED(48, "%24", "%25", "%26", "%27", "%28");
+    } else if constexpr (columns == 64) {
+        FUSELAGE_WEIGHTED(64, "%32", "%33", "%34", "%35", "%36");
+    }
+#elif defined(__CUDA_ARCH__)
+    __trap();
+#else
+    hostMultiplyWeighted(&sums[first][0], columns, a, hostGatherWarp(a), rowsB, hostNumberOf<T>);
 #endif
 }
 

@@ -62,7 +62,10 @@ void waitCopies(int pending);
 using Number = float (*)(uint16_t); ///< an element's value
 void fenceForProducts();
 void openProducts();
-void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, Number number);
+void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, bool add, Number number);
+/// `a`: the thread's words of its fragment; `lanes`: those of all lanes of the warp.
+void multiplyWeighted(float* sums, int columns, const uint32_t* a, const uint32_t (*lanes)[4],
+                      uint64_t b, Number number);
 void commitProducts();
 void waitProducts(int pending);
 unsigned sharedOffset(const void* address);
@@ -160,8 +163,14 @@ inline unsigned hostSharedAddress(const void* address) {
 }
 
 inline void hostMultiplyGroup(float* sums, int columns, unsigned long long a, unsigned long long b,
-                              simt::Number number) {
-    simt::multiplyGroup(sums, columns, a, b, number);
+                              bool add, simt::Number number) {
+    simt::multiplyGroup(sums, columns, a, b, add, number);
+}
+
+inline void hostMultiplyWeighted(float* sums, int columns, const unsigned* a,
+                                 const unsigned (*lanes)[4], unsigned long long b,
+                                 simt::Number number) {
+    simt::multiplyWeighted(sums, columns, a, lanes, b, number);
 }
 
 // Arithmetic that is never contracted; the suite is compiled with -ffp-contract=off.

@@ -17,10 +17,28 @@ namespace simt {
 namespace {
 
 constexpr size_t groupThreads = 128;
-constexpr int rowsOfGroup = 64, rowsOfWarp = 16, kBytes = 32;
+constexpr int rowsOfGroup = 64, rowsOfWarp = 16, kSteps = 16, kBytes = 2 * kSteps;
+
+/// What a warpgroup asks for.
+struct Issue {
+    uint64_t a = 0, b = 0;
+    int columns = 0;
+    bool add = true;        ///< to what the sums are
+    bool registers = false; ///< A is there; a row of B is a step along k
+
+    bool operator==(const Issue&) const = default;
+};
+
+/// The two rows of A whose sums a thread has, and its words of them where they are in registers.
+struct Fragment {
+    const uint32_t* place = nullptr;
+    std::array<uint32_t, 4> words{};
+    std::array<std::array<float, kSteps>, 2> rows{};
+};
 
 struct Product {
-    uint64_t a = 0, b = 0;
+    Issue issue;
+    Fragment fragment;
     size_t sums = 0; ///< number of the thread's sums
     size_t group = 0;
     bool done = false; ///< early; its sums may still not be read
@@ -43,15 +61,9 @@ struct Thread {
     std::vector<Product> products; ///< not waited for
 };
 
-/// What the first thread of a warpgroup asked for, product by product.
-struct Issue {
-    uint64_t a, b;
-    int columns;
-};
-
 struct Block {
     std::vector<Thread> threads;
-    std::vector<std::vector<Issue>> issues; ///< by warpgroup
+    std::vector<std::vector<Issue>> issues; ///< by warpgroup: what its first thread asked for
     bool early = false;
 };
 
@@ -79,9 +91,9 @@ void checkDescriptor(uint64_t descriptor) {
         stop("a matrix that does not begin with a row at a multiple of 1024 bytes", 0);
 }
 
-void noteRows(uint64_t descriptor, int first, int rows, const void* place) {
+void noteRows(uint64_t descriptor, int first, int rows, int bytes, const void* place) {
     for (int row = first; row < first + rows; ++row)
-        for (int byte = 0; byte < kBytes; byte += 16)
+        for (int byte = 0; byte < bytes; byte += 16)
             races::noteProduct(sharedMemory + offsetOf(descriptor, row, byte), 16, place);
 }
 
@@ -90,32 +102,49 @@ int warpOfGroup() {
 }
 
 /// Once a warp: another thread's writes would race with the read.
-void noteOperands(const Product& product, int columns) {
+void noteOperands(const Product& product) {
     if (currentThread() % 32 != 0)
         return;
-    noteRows(product.a, warpOfGroup() * rowsOfWarp, rowsOfWarp, product.place);
-    noteRows(product.b, 0, columns, product.place);
+    const Issue& issue = product.issue;
+    if (!issue.registers)
+        noteRows(issue.a, warpOfGroup() * rowsOfWarp, rowsOfWarp, kBytes, product.place);
+    noteRows(issue.b, 0, issue.registers ? kSteps : issue.columns,
+             issue.registers ? 2 * issue.columns : kBytes, product.place);
+}
+
+float elementAt(uint64_t descriptor, int row, int column, Number number) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, sharedMemory + offsetOf(descriptor, row, 2 * column), sizeof bits);
+    return number(bits);
 }
 
 /// The 16 elements along k of a row.
-std::array<float, kBytes / 2> rowOf(uint64_t descriptor, int row, Number number) {
-    std::array<float, kBytes / 2> out{};
-    for (size_t k = 0; k < out.size(); ++k) {
-        uint16_t bits = 0;
-        std::memcpy(&bits, sharedMemory + offsetOf(descriptor, row, 2 * static_cast<int>(k)),
-                    sizeof bits);
-        out[k] = number(bits);
-    }
+std::array<float, kSteps> rowOf(uint64_t descriptor, int row, Number number) {
+    std::array<float, kSteps> out{};
+    for (int k = 0; k < kSteps; ++k)
+        out[static_cast<size_t>(k)] = elementAt(descriptor, row, k, number);
+    return out;
+}
+
+std::array<float, kSteps> columnOf(uint64_t descriptor, int column, Number number) {
+    std::array<float, kSteps> out{};
+    for (int k = 0; k < kSteps; ++k)
+        out[static_cast<size_t>(k)] = elementAt(descriptor, k, column, number);
     return out;
 }
 
 void performProduct(Sums& sums, const Product& product) {
+    const Issue& issue = product.issue;
     const int lane = static_cast<int>(currentThread() % 32);
     const int row = warpOfGroup() * rowsOfWarp + lane / 4;
-    const std::array a = {rowOf(product.a, row, sums.number),
-                          rowOf(product.a, row + 8, sums.number)};
+    const std::array a = issue.registers ? product.fragment.rows
+                                         : std::array{rowOf(issue.a, row, sums.number),
+                                                      rowOf(issue.a, row + 8, sums.number)};
+    if (!issue.add)
+        std::fill(sums.values.begin(), sums.values.end(), 0.0F);
     for (int column = lane % 4 * 2; column < sums.columns; column += column % 2 == 0 ? 1 : 7) {
-        const auto b = rowOf(product.b, column, sums.number);
+        const auto b = issue.registers ? columnOf(issue.b, column, sums.number)
+                                       : rowOf(issue.b, column, sums.number);
         for (int high = 0; high < 2; ++high) {
             float& sum = sums.values[static_cast<size_t>(column / 8 * 4 + high * 2 + column % 2)];
             for (size_t k = 0; k < b.size(); ++k)
@@ -130,8 +159,7 @@ void checkIssue(const Issue& issue) {
     const size_t number = self().issued++;
     if (number == issues.size())
         issues.push_back(issue);
-    const Issue& first = issues[number];
-    if (first.a != issue.a || first.b != issue.b || first.columns != issue.columns)
+    if (issues[number] != issue)
         stop("threads of a warpgroup ask for different products", 0);
 }
 
@@ -146,6 +174,42 @@ size_t sumsAt(Thread& thread, float* place, int columns, Number number) {
     thread.sums.push_back({place, columns, number, {place, place + columns / 2}});
     std::fill(place, place + columns / 2, NAN);
     return thread.sums.size() - 1;
+}
+
+void ask(float* sums, const Issue& issue, const Fragment& fragment, Number number,
+         const void* place) {
+    Thread& thread = self();
+    if (current.threads.size() % groupThreads != 0)
+        stop("a product of a warpgroup that is not whole", 0);
+    if (!thread.open)
+        stop("a product without wgmma.fence before it", 0);
+    checkIssue(issue);
+    const size_t at = sumsAt(thread, sums, issue.columns, number);
+    const Product product{issue, fragment, at, thread.groups, current.early, place};
+    noteOperands(product);
+    if (product.done)
+        performProduct(thread.sums[at], product);
+    thread.products.push_back(product);
+}
+
+/// Rows g and g + 8 of A from the words of their four lanes.
+Fragment fragmentOf(const uint32_t* a, const uint32_t (*lanes)[4], Number number) {
+    Fragment out{a, {a[0], a[1], a[2], a[3]}, {}};
+    const size_t quad = currentThread() % 32 / 4 * 4;
+    for (size_t high = 0; high < 2; ++high)
+        for (size_t k = 0; k < kSteps; ++k) {
+            const uint32_t word = lanes[quad + k % 8 / 2][high + k / 8 * 2];
+            out.rows[high][k] = number(static_cast<uint16_t>(word >> k % 2 * 16));
+        }
+    return out;
+}
+
+/// A's registers are read until the product is done.
+void checkFragment(const Product& product) {
+    const Fragment& fragment = product.fragment;
+    if (product.issue.registers &&
+        !std::equal(fragment.words.begin(), fragment.words.end(), fragment.place))
+        stop("registers of a product that changed before the wait for it", 0);
 }
 
 } // namespace
@@ -177,21 +241,19 @@ void openProducts() {
     self().open = true;
 }
 
-void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, Number number) {
-    Thread& thread = self();
-    if (current.threads.size() % groupThreads != 0)
-        stop("a product of a warpgroup that is not whole", 0);
-    if (!thread.open)
-        stop("a product without wgmma.fence before it", 0);
+void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, bool add, Number number) {
     checkDescriptor(a);
     checkDescriptor(b);
-    checkIssue({a, b, columns});
-    const size_t at = sumsAt(thread, sums, columns, number);
-    const Product product{a, b, at, thread.groups, current.early, __builtin_return_address(0)};
-    noteOperands(product, columns);
-    if (product.done)
-        performProduct(thread.sums[at], product);
-    thread.products.push_back(product);
+    ask(sums, {a, b, columns, add, false}, {}, number, __builtin_return_address(0));
+}
+
+void multiplyWeighted(float* sums, int columns, const uint32_t* a, const uint32_t (*lanes)[4],
+                      uint64_t b, Number number) {
+    checkDescriptor(b);
+    if ((b & 0x3fff) % 64 != 0)
+        stop("rows along k that do not begin at a multiple of 1024 bytes", 0);
+    ask(sums, {0, b, columns, true, true}, fragmentOf(a, lanes, number), number,
+        __builtin_return_address(0));
 }
 
 void commitProducts() {
@@ -205,7 +267,8 @@ void waitProducts(int pending) {
            thread.products[done].group + static_cast<size_t>(pending) < thread.groups) {
         const Product& product = thread.products[done++];
         Sums& sums = thread.sums[product.sums];
-        noteOperands(product, sums.columns);
+        noteOperands(product);
+        checkFragment(product);
         if (!product.done)
             performProduct(sums, product);
     }

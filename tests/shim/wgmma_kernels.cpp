@@ -5,6 +5,9 @@
 
 #include "tests/shim/simt.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace wgmma {
 
 namespace {
@@ -13,13 +16,23 @@ float numberOf(uint16_t bits) {
     return static_cast<float>(static_cast<int16_t>(bits));
 }
 
-/// Rows of 128 bytes, the 16-byte units of a row exchanged by its number.
-void fill() {
+/// Rows of 128 bytes, the 16-byte units of a row exchanged by its number: of A, and of B along k
+/// or, for weighted products, along its columns.
+void fill(bool weighted) {
     auto* const shared = reinterpret_cast<int16_t*>(sharedMemory);
     for (int i = static_cast<int>(threadIdx.x); i < 64 * 64; i += 128) {
         const int row = i / 64, k = i % 64, at = (row * 8 + (k / 8 ^ row % 8)) * 8 + k % 8;
         shared[at] = static_cast<int16_t>(a(row, k));
-        shared[64 * 64 + at] = static_cast<int16_t>(b(k, row));
+        shared[64 * 64 + at] = static_cast<int16_t>(weighted ? b(row, k) : b(k, row));
+    }
+}
+
+/// The thread's words of A for a step of 16 along k.
+void fragmentOf(int step, unsigned (&words)[4]) {
+    const int lane = static_cast<int>(threadIdx.x % 32), row = static_cast<int>(threadIdx.x) / 32;
+    for (int i = 0; i < 4; ++i) {
+        const int m = row * 16 + lane / 4 + i % 2 * 8, k = step * 16 + lane % 4 * 2 + i / 2 * 8;
+        words[i] = static_cast<uint16_t>(a(m, k)) | static_cast<unsigned>(a(m, k + 1)) << 16;
     }
 }
 
@@ -32,18 +45,29 @@ uint64_t descriptorOf(unsigned byte) {
 void product(void* const* arguments) {
     const Steps& steps = *static_cast<const Steps*>(arguments[0]);
     auto* const out = static_cast<float*>(arguments[1]) + threadIdx.x * 33;
-    fill();
+    fill(steps.weighted);
     if (steps.fence)
         hostFenceForProducts();
     if (steps.barrier)
         __syncthreads();
-    float sums[32] = {};
+    float sums[32];
+    std::fill(sums, sums + 32, steps.weighted || !steps.anew ? 0.0F : NAN);
+    unsigned words[4][4];
+    for (int step = 0; step < 4; ++step)
+        fragmentOf(step, words[step]);
     if (steps.open)
         hostOpenProducts();
     const uint64_t rows = descriptorOf(!steps.together && threadIdx.x == 5 ? 32 : 0);
     for (unsigned step = 0; step < 4; ++step)
-        hostMultiplyGroup(sums, 64, rows + step * 2, descriptorOf(8192) + step * 2, numberOf);
+        if (steps.weighted)
+            hostMultiplyWeighted(sums, 64, words[step], hostGatherWarp(words[step]),
+                                 descriptorOf(8192) + step * 128 + (rows & 2) * 32, numberOf);
+        else
+            hostMultiplyGroup(sums, 64, rows + step * 2, descriptorOf(8192) + step * 2,
+                              step > 0 || !steps.anew, numberOf);
     hostCommitProducts();
+    if (!steps.kept)
+        words[1][2] ^= 1;
     out[32] = sums[0];
     if (steps.wait)
         hostWaitProducts(0);

@@ -5,11 +5,14 @@
 namespace wgmma {
 
 struct Steps {
-    bool fence = true;    ///< of what was written, for the product
-    bool barrier = true;  ///< after it
-    bool open = true;     ///< wgmma.fence
-    bool wait = true;     ///< for the sums
-    bool together = true; ///< all threads name the same rows
+    bool weighted = false; ///< A from registers, a row of B a step along k
+    bool fence = true;     ///< of what was written, for the product
+    bool barrier = true;   ///< after it
+    bool open = true;      ///< wgmma.fence
+    bool wait = true;      ///< for the sums
+    bool together = true;  ///< all threads name the same rows
+    bool kept = true;      ///< registers of A until the wait
+    bool anew = true;      ///< the first product does not add to what the sums were
 };
 
 /// Elements of A (row, k) and B (k, column).

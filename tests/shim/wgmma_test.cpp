@@ -32,9 +32,11 @@ float wantedAt(int row, int column) {
     return static_cast<float>(sum);
 }
 
-TEST(Warpgroup, everyThreadGetsTheSumsOfTheManual) {
+constexpr wgmma::Steps forms[] = {{}, {.anew = false}, {.weighted = true}};
+
+void expectSums(wgmma::Steps steps) {
     for (const bool early : {false, true}) {
-        const Result result = resultOf({}, early);
+        const Result result = resultOf(steps, early);
         ASSERT_EQ(result.message, "");
         for (int thread = 0; thread < 128; ++thread)
             for (int i = 0; i < 32; ++i) {
@@ -46,16 +48,25 @@ TEST(Warpgroup, everyThreadGetsTheSumsOfTheManual) {
     }
 }
 
-TEST(Warpgroup, sumsAreNotThereBeforeTheWait) {
-    for (const bool early : {false, true})
-        EXPECT_TRUE(std::isnan(resultOf({}, early).out[32]));
+TEST(Warpgroup, everyThreadGetsTheSumsOfTheManual) {
+    for (const wgmma::Steps& steps : forms)
+        expectSums(steps);
 }
 
+TEST(Warpgroup, sumsAreNotThereBeforeTheWait) {
+    for (const wgmma::Steps& steps : forms)
+        for (const bool early : {false, true})
+            EXPECT_TRUE(std::isnan(resultOf(steps, early).out[32]));
+}
+
+/// Of both forms of products.
 void expectFound(wgmma::Steps steps, const char* words) {
-    for (const bool early : {false, true}) {
-        const std::string message = resultOf(steps, early).message;
-        EXPECT_NE(message.find(words), std::string::npos) << message;
-    }
+    for (const bool weighted : {false, true})
+        for (const bool early : {false, true}) {
+            steps.weighted = weighted;
+            const std::string message = resultOf(steps, early).message;
+            EXPECT_NE(message.find(words), std::string::npos) << message;
+        }
 }
 
 TEST(Warpgroup, writesWithoutAFenceAreFound) {
@@ -76,6 +87,14 @@ TEST(Warpgroup, aKernelThatDoesNotWaitIsFound) {
 
 TEST(Warpgroup, threadsMustAgree) {
     expectFound({.together = false}, "ask for different products");
+}
+
+TEST(Warpgroup, registersThatChangeBeforeTheWaitAreFound) {
+    for (const bool early : {false, true}) {
+        const std::string message = resultOf({.weighted = true, .kept = false}, early).message;
+        EXPECT_NE(message.find("registers of a product that changed"), std::string::npos)
+            << message;
+    }
 }
 
 } // namespace
