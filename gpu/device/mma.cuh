@@ -102,6 +102,16 @@ __device__ __forceinline__ void exchangeQuad(unsigned (&words)[4]) {
     }
 }
 
+/// The sums of two neighbouring products as a fragment of A, 16 columns along k.
+template <typename T>
+__device__ __forceinline__ void packWeights(unsigned (&a)[4], const float (&low)[4],
+                                            const float (&high)[4], const T* type) {
+    a[0] = packPair(low[0], low[1], type);
+    a[1] = packPair(low[2], low[3], type);
+    a[2] = packPair(high[0], high[1], type);
+    a[3] = packPair(high[2], high[3], type);
+}
+
 /// sums += A B for 16 x 16 times 16 x 8.
 __device__ __forceinline__ void multiply(float (&sums)[4], const unsigned (&a)[4], unsigned b0,
                                          unsigned b1, const Half* type) {
