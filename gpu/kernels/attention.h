@@ -58,6 +58,7 @@ std::string lowestScore(DType dtype);
 std::variant<AttentionSpec, Reason> attentionSpec(const KernelRequest& request);
 
 EmitResult emitAttentionSplit(const KernelRequest& request);
+EmitResult emitAttentionWgmma(const KernelRequest& request);
 EmitResult emitAttentionTensor(const KernelRequest& request);
 EmitResult emitAttentionTiled(const KernelRequest& request);
 EmitResult emitAttentionPlain(const KernelRequest& request);

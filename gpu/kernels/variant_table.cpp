@@ -50,6 +50,8 @@ std::vector<VariantRow> allVariants() {
          "small-channel convolution: image and weights in shared memory"},
         {"attention_split", ProgramKind::Attention, emitAttentionSplit,
          "few queries to many keys: these in parts, added by the block that is last"},
+        {"attention_wgmma", ProgramKind::Attention, emitAttentionWgmma,
+         "products of sm_90's warpgroups, 64 queries each, keys and values fetched ahead"},
         {"attention_tensor", ProgramKind::Attention, emitAttentionTensor,
          "16 queries a warp on tensor cores, scores stay in registers"},
         {"attention_tiled", ProgramKind::Attention, emitAttentionTiled,

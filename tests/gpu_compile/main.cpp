@@ -33,6 +33,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"attention_split", 128},
         {"attention_tensor", 192},
         {"attention_tiled", 128},
+        {"attention_wgmma", 128},
         {"tma_128x128", 168},
         {"tma_128x64", 168},
         {"tma_192x128", 168},

@@ -16,10 +16,68 @@ std::string masked(const std::string& type, const std::string& inputs, const std
                        type, inputs, masks);
 }
 
+/// Attention of sm_90's warpgroups: `l` queries to `s` keys of `d` elements, `e` values a key.
+struct GroupRow {
+    const char *name, *type;
+    int l, s, d, e;
+    const char *inputs = "", *steps = "x = Identity(t)"; ///< from `t`, the products, to `x`
+};
+
+/// `low`, minus infinity of 16 bits, and what hides keys behind it.
+#define HIDDEN                                                                                     \
+    "z = Constant<value_float=0.0>() o = Constant<value_float=-1.0>() g = Div(o, z) "              \
+    "low = Cast<to=10>(g) x = Where(c, t, low)"
+#define SCALED "f = Constant<value_float=0.125>() h = Cast<to=10>(f) u = Mul(t, h) "
+
+constexpr GroupRow groupRows[] = {
+    {"vit", "float16", 197, 197, 64, 64},
+    {"bert", "float16", 128, 128, 64, 64, ", float16[1,1,1,128] m", SCALED "x = Add(u, m)"},
+    {"causal", "float16", 140, 140, 64, 64, ", bool[140,140] c", HIDDEN},
+    {"rows_without_keys", "float16", 70, 140, 32, 32, ", bool[70,140] c", HIDDEN},
+    {"special", "float16", 40, 140, 64, 64, ", float16[40,140] m", "x = Add(t, m)"},
+    {"cap", "float16", 70, 137, 64, 64, ", float16[1,1,137] m",
+     SCALED "e = Tanh(u) k = Mul(e, h) x = Add(k, m)"},
+    {"sharp", "float16", 40, 140, 64, 64, "",
+     "f = Constant<value_float=3000.0>() h = Cast<to=10>(f) x = Mul(t, h)"},
+    {"one_key", "float16", 64, 1, 64, 64},
+    {"63_keys", "float16", 17, 63, 64, 64},
+    {"64_keys", "float16", 33, 64, 64, 64},
+    {"65_keys", "bfloat16", 66, 65, 64, 64},
+    {"129_keys", "bfloat16", 70, 129, 64, 64},
+    {"255_keys", "float16", 20, 255, 64, 64},
+    {"257_keys", "float16", 20, 257, 64, 64},
+    {"513_keys", "float16", 20, 513, 64, 64, ", float16[20,513] m", "x = Add(t, m)"},
+    {"wide", "float16", 130, 70, 128, 128},
+    {"wide_mask", "bfloat16", 20, 200, 128, 128, ", bfloat16[200] m", "x = Add(t, m)"},
+    {"wide_keys", "float16", 40, 100, 128, 24},
+    {"wide_values", "float16", 40, 100, 40, 80},
+    {"of_96", "bfloat16", 70, 130, 96, 96},
+    {"of_32", "float16", 20, 270, 32, 32},
+    {"of_8", "float16", 40, 70, 8, 8},
+};
+
+Case groupCase(const GroupRow& row) {
+    const std::string batch = std::string_view(row.name) == "bert" ? "1,2," : "1,";
+    Case out;
+    out.name = fmt::format("attention_group_{}", row.name);
+    out.bodies = {fmt::format(
+        "({0}[{1}{2},{4}] q, {0}[{1}{3},{4}] k0, {0}[{1}{3},{5}] v{6}) => ({0}[{1}{2},{5}] y) "
+        "{{ j = Transpose<perm=[{7}]>(k0)  t = MatMul(q, j) {8} p = Softmax<axis=-1>(x) "
+        "y = MatMul(p, v) }}",
+        row.type, batch, row.l, row.s, row.d, row.e, row.inputs,
+        batch == "1," ? "0,2,1" : "0,1,3,2", row.steps)};
+    out.variants = "attention_wgmma attention_tensor attention_tiled attention_plain";
+    out.special = std::string_view(row.name) == "special";
+    out.capability = 90;
+    return out;
+}
+
 } // namespace
 
 std::vector<Case> attentionCases() {
     std::vector<Case> out;
+    for (const GroupRow& row : groupRows)
+        out.push_back(groupCase(row));
     const char* const onUnits = "attention_tensor attention_tiled attention_plain";
     auto add = [&](const std::string& name, const std::string& body) -> Case& {
         Case made;
@@ -120,12 +178,40 @@ std::vector<Case> attentionCases() {
         "(bfloat16[140,1,32] y) { t = Transpose<perm=[0,2,1]>(k)  s = MatMul(q, t) "
         "p = Softmax<axis=-1>(s)  y = MatMul(p, v) }")
         .variants = "attention_split attention_plain";
-    Case& vit =
-        add("vit", "(float16[384,197,64] q, float16[384,197,64] k, float16[384,197,64] v) => "
-                   "(float16[384,197,64] y) { t = Transpose<perm=[0,2,1]>(k) "
-                   "s = MatMul(q, t)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
-    vit.variants = onUnits;
-    vit.compileOnly = true;
+    const char* const onGroups = "attention_wgmma attention_tensor attention_tiled attention_plain";
+    auto addGroups = [&](const std::string& name, const std::string& body) -> Case& {
+        Case& made = add(name, body);
+        made.variants = onGroups;
+        made.capability = 90;
+        return made;
+    };
+    // Heads of one packed projection, in place, for queries and results as well.
+    Case& packed = addGroups(
+        "group_packed",
+        "(float16[1,131,2,64] q, float16[1,131,2,64] k, float16[1,131,2,64] v) => "
+        "(float16[1,131,2,64] y) { a = Transpose<perm=[0,2,1,3]>(q) "
+        "b = Transpose<perm=[0,2,3,1]>(k)  c = Transpose<perm=[0,2,1,3]>(v) s = MatMul(a, b) "
+        "p = Softmax<axis=-1>(s)  o = MatMul(p, c)  y = Transpose<perm=[0,2,1,3]>(o) }");
+    for (const char* operand : {"in0", "in1", "in2"})
+        packed.placements[operand] = {{}, 384};
+    // Two heads of queries to each head of keys.
+    addGroups("group_shared_keys",
+              "(float16[2,2,20,64] q, float16[2,1,70,64] k, float16[2,1,70,64] v) => "
+              "(float16[2,2,20,64] y) { t = Transpose<perm=[0,1,3,2]>(k)  s = MatMul(q, t) "
+              "p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
+    addGroups("group_sink", fmt::format(fmt::runtime(sunk), "float16", "3,40,64", "3,140,64",
+                                        "3,1,1", "3,40,1", 140));
+    addGroups("group_sink_of_each_row", fmt::format(fmt::runtime(sunk), "bfloat16", "3,70,32",
+                                                    "3,33,32", "3,70,1", "3,70,1", 33));
+    addGroups("group_nan_is_zero", fmt::format(fmt::runtime(guarded), "float16", 70, 32, 24, 10))
+        .placements["in1"] = {{0, 2, 1}};
+    const std::string vit = "(float16[384,197,64] q, float16[384,197,64] k, float16[384,197,64] v) "
+                            "=> (float16[384,197,64] y) { t = Transpose<perm=[0,2,1]>(k) "
+                            "s = MatMul(q, t)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }";
+    Case& whole = add("vit", vit);
+    whole.variants = onUnits;
+    whole.compileOnly = true;
+    addGroups("group_vit_whole", vit).compileOnly = true;
     add("wide_heads",
         "(float[1,2,9,128] q, float[1,2,128,20] k, float[1,2,20,128] v) => (float[1,2,9,128] y) "
         "{ s = MatMul(q, k)  p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
