@@ -2,9 +2,9 @@
 // How long the kernels of the memory-bound sequences take to issue, against how long their bytes
 // take: instructions are counted in what NVRTC makes for sm_90. A kernel whose code goes straight
 // through is counted exactly. Prints a table for 65536 x 4096 and fails where issue takes longer
-// than the bytes. Two kernels with loops are counted with the trips that their texts say: a
-// depthwise convolution's issue, and a linear layer's epilogue beside its products. Exit status 77:
-// NVRTC is not here.
+// than the bytes. Others are counted with the trips of their loops that their texts say: a
+// depthwise convolution's issue, a linear layer's epilogue beside its products, and the attention
+// of warpgroups beside its bytes and beside that of warps. Exit status 77: NVRTC is not here.
 #include "gpu/runtime/nvrtc.h"
 #include "tests/gpu_compile/machine_code.h"
 #include "tests/shim/traffic_cases.h"
@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -56,6 +57,7 @@ struct Gate {
     void line(const gpu_suite::Case& source, const Sequence& sequence);
     void depthwise();
     void epilogue();
+    void attention();
 
 private:
     Looped compile(const LoopedRow& row);
@@ -208,6 +210,35 @@ void Gate::epilogue() {
     looped(row.name, issued, products, "clocks beside a tile's products");
 }
 
+/// Two tiles of keys make code that goes straight through. Products of single warps are asked for
+/// by each of them, so theirs take more than twice as long: the straight part and the largest loop
+/// alone, a trip for each 64 keys.
+void Gate::attention() {
+    constexpr double batches = 384, tokens = 197, head = 64, warps = 16; // of 256 queries a batch
+    LoopedRow row = {"attention of ViT, 384x197x64",
+                     "(float16[384,197,64] q, float16[384,197,64] k, float16[384,197,64] v) => "
+                     "(float16[384,197,64] y) { t = Transpose<perm=[0,2,1]>(k) s = MatMul(q, t) "
+                     "p = Softmax<axis=-1>(s) y = MatMul(p, v) }",
+                     "attention_wgmma",
+                     {}};
+    const double each = batches * warps * 32 / (profile.units * profile.clock * issueLanes) * 1e6;
+    const Looped groups = compile(row);
+    row.variant = "attention_tensor";
+    const Looped single = compile(row);
+    double issued = 0, other = 0;
+    if (groups.code.size() == 1 && !single.code.empty()) {
+        issued = groups.code[0].total * each;
+        for (size_t i = 1; i < single.code.size(); ++i)
+            other = std::max(other, 1.0 * single.code[i].total);
+        other = (single.code[0].total + other * std::ceil(tokens / 64)) * each;
+    }
+    const double bytes = batches * tokens * head * 2 * 4 / profile.dramBandwidth * 1e6;
+    looped(
+        row.name, issued, std::min(bytes, other / 2),
+        fmt::format("us of issue, its bytes {:.1f}, attention_tensor at least {:.1f}", bytes, other)
+            .c_str());
+}
+
 } // namespace
 
 int main() {
@@ -228,5 +259,6 @@ int main() {
     std::printf("\n| with loops | issued | at most | |\n|---|--:|--:|---|\n");
     gate.depthwise();
     gate.epilogue();
+    gate.attention();
     return gate.failures == 0 ? 0 : 1;
 }

@@ -200,7 +200,8 @@ void addProducts(Family& out) {
             "(float16[2,128,64] q, float16[2,128,64] k, float16[2,128,64] v) => "
             "(float16[2,128,64] y) { t = Transpose<perm=[0,2,1]>(k) s = MatMul(q, t) "
             "p = Softmax<axis=-1>(s) y = MatMul(p, v) }",
-            "attention_tensor attention_tiled");
+            "attention_wgmma attention_tensor attention_tiled")
+        .capability = 90;
 }
 
 } // namespace

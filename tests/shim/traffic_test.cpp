@@ -217,7 +217,8 @@ TEST(Traffic, tilesMoveWideAndMeetInNoBank) {
     size_t seen = 0;
     for (const Measured& one : all()) {
         if (!one.variant.starts_with("tensor_") && !one.variant.starts_with("wgmma_") &&
-            !one.variant.starts_with("tma_") && one.variant != "attention_tensor")
+            !one.variant.starts_with("tma_") && one.variant != "attention_tensor" &&
+            one.variant != "attention_wgmma")
             continue;
         SCOPED_TRACE(one.name + " " + one.variant);
         ++seen;
