@@ -56,16 +56,20 @@ __device__ __forceinline__ double floorMod(double a, double b) {
     return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
 }
 
-/// e^x to 2^-20 or better, results below 1.2e-38 are zero: for results stored in 16 bits.
-__device__ __forceinline__ float expNarrow(float x) {
-    const float scaled = x * 1.44269504f;
+/// 2^x to 2^-20 or better, results below 1.2e-38 are zero: for results stored in 16 bits.
+__device__ __forceinline__ float exp2Narrow(float x) {
 #ifdef __CUDA_ARCH__
     float out;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(scaled));
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
     return out;
 #else
-    return exp2f(scaled);
+    return exp2f(x);
 #endif
+}
+
+/// e^x alike.
+__device__ __forceinline__ float expNarrow(float x) {
+    return exp2Narrow(x * 1.44269504f);
 }
 
 /// 1 / x to one unit in the last place, for |x| in [1, 2^126] and what is beyond becomes zero.

@@ -42,6 +42,9 @@ struct AttentionSpec {
     /// Statements that apply scale and steps to `score`, of query l and key s.
     std::string stepScore(const std::string& l, const std::string& s,
                           const std::string& indent) const;
+    /// Nothing but the scale is done to a score, so that weights can be made of scores without it:
+    /// it is a factor in the exponential, which has one in any case.
+    bool scalesOnly() const { return code->steps.empty() && code->scale > 0 && !code->sink; }
     /// Declares `sink`, of query l; nothing without one. `l` may lie beyond the last one.
     std::string declareSink(const std::string& l, const std::string& indent) const;
     /// What a running maximum and its sum begin with where `holds`, the sink: it counts once.
@@ -49,7 +52,7 @@ struct AttentionSpec {
     std::string firstTotal(const std::string& holds = {}) const;
     /// `result` where the sum of a row's weights is one, as the program says of rows of NaN.
     std::string ended(const std::string& result, const std::string& total) const;
-    std::string exponential(const std::string& x) const;
+    std::string exponential(const std::string& x, double scale = 1) const;
 };
 
 /// What a score is that does not count, as a literal: minus infinity.

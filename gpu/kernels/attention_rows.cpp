@@ -42,6 +42,8 @@ std::string AttentionRows::begin() const {
 
 /// A row beyond the last query reads what the last one does.
 std::string AttentionRows::steps(int64_t keys, int64_t inside) const {
+    if (m_spec.scalesOnly() && inside >= keys)
+        return {};
     std::string row = "query + warp * 16 + g + k / 2 * 8";
     if (m_spec.readsMasks() && m_code.l % m_queries != 0)
         row = fmt::format("minimum({}, {})", row, m_code.l - 1);
@@ -51,7 +53,8 @@ std::string AttentionRows::steps(int64_t keys, int64_t inside) const {
                                   "                const int s = key + j * 8 + 2 * t + k % 2;\n"
                                   "                float score = part[j][k];\n",
                                   keys / 8, row);
-    const std::string stepped = m_spec.stepScore("l", "s", "                    ");
+    const std::string stepped =
+        m_spec.scalesOnly() ? "" : m_spec.stepScore("l", "s", "                    ");
     if (inside >= keys)
         out += stepped;
     else
@@ -70,6 +73,7 @@ std::string AttentionRows::weights(int64_t keys, bool sums) const {
                     "                sum[j][2 * h] *= shrink;\n"
                     "                sum[j][2 * h + 1] *= shrink;\n            }}\n",
                     roundUp(m_code.e, 16) / 8);
+    const double scale = m_spec.scalesOnly() ? m_code.scale : 1;
     return fmt::format(
         "#pragma unroll\n        for (int h = 0; h < 2; ++h) {{\n"
         "            float best = top[h];\n#pragma unroll\n"
@@ -85,8 +89,8 @@ std::string AttentionRows::weights(int64_t keys, bool sums) const {
         "                    part[j][k] = {3};\n"
         "                    added += part[j][k];\n                }}\n"
         "            total[h] = total[h] * shrink + added;\n{4}        }}\n",
-        keys / 8, lowestScore(DType::Float32), m_spec.exponential("top[h] - best"),
-        m_spec.exponential("part[j][k] - from"), sums ? shrunk : "");
+        keys / 8, lowestScore(DType::Float32), m_spec.exponential("top[h] - best", scale),
+        m_spec.exponential("part[j][k] - from", scale), sums ? shrunk : "");
 }
 
 /// Four groups of 8 results at a time change lanes, so that a lane stores 8 that lie side by side.

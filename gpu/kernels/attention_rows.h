@@ -29,8 +29,8 @@ public:
     std::string place() const;
     /// Declares the sums of no key yet.
     std::string begin() const;
-    /// Scale and steps of `keys` scores; those beyond the last key become minus infinity, which is
-    /// not asked of the first `inside`.
+    /// Steps of `keys` scores, and the scale where steps follow it; those beyond the last key
+    /// become minus infinity, which is not asked of the first `inside`.
     std::string steps(int64_t keys, int64_t inside) const;
     /// The scores become weights, what there was before shrinks to the new maximum. `sums`: some
     /// may not be zero.

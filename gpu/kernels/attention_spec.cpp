@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <numbers>
 
 namespace fuselage::gpu {
 
@@ -159,9 +160,13 @@ std::string AttentionSpec::ended(const std::string& result, const std::string& t
                : result;
 }
 
-std::string AttentionSpec::exponential(const std::string& x) const {
+std::string AttentionSpec::exponential(const std::string& x, double scale) const {
+    if (narrow && scale != 1)
+        return fmt::format("exp2Narrow(({}) * {})", x,
+                           floatLiteral(output.dtype, scale * std::numbers::log2e));
     const char* name = output.dtype == DType::Float64 ? "exp" : narrow ? "expNarrow" : "expf";
-    return fmt::format("{}({})", name, x);
+    return scale == 1 ? fmt::format("{}({})", name, x)
+                      : fmt::format("{}(({}) * {})", name, x, floatLiteral(output.dtype, scale));
 }
 
 } // namespace fuselage::gpu

@@ -217,8 +217,9 @@ void Gate::attention() {
     constexpr double batches = 384, tokens = 197, head = 64, warps = 16; // of 256 queries a batch
     LoopedRow row = {"attention of ViT, 384x197x64",
                      "(float16[384,197,64] q, float16[384,197,64] k, float16[384,197,64] v) => "
-                     "(float16[384,197,64] y) { t = Transpose<perm=[0,2,1]>(k) s = MatMul(q, t) "
-                     "p = Softmax<axis=-1>(s) y = MatMul(p, v) }",
+                     "(float16[384,197,64] y) <float eighth = {0.125}> { h = Cast<to=10>(eighth) "
+                     "t = Transpose<perm=[0,2,1]>(k) s = MatMul(q, t) m = Mul(s, h) "
+                     "p = Softmax<axis=-1>(m) y = MatMul(p, v) }",
                      "attention_wgmma",
                      {}};
     const double each = batches * warps * 32 / (profile.units * profile.clock * issueLanes) * 1e6;
