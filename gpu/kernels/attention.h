@@ -39,6 +39,8 @@ struct AttentionSpec {
     /// The device functions of the steps.
     std::string functions() const;
     bool readsMasks() const;
+    /// Some mask has an element for each score, not one for all queries or for all keys.
+    bool readsEachScore() const;
     /// Statements that apply scale and steps to `score`, of query l and key s.
     std::string stepScore(const std::string& l, const std::string& s,
                           const std::string& indent) const;

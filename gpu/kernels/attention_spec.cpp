@@ -98,6 +98,14 @@ bool AttentionSpec::readsMasks() const {
                        [](const ScoreStep& step) { return step.reads(); });
 }
 
+bool AttentionSpec::readsEachScore() const {
+    for (size_t i = 0; i < steps.size(); ++i)
+        if (code->steps[i].reads() && rowStride(steps[i].operand) != 0 &&
+            columnStride(steps[i].operand) != 0)
+            return true;
+    return false;
+}
+
 std::string AttentionSpec::stepScore(const std::string& l, const std::string& s,
                                      const std::string& indent) const {
     std::string out;

@@ -5,7 +5,8 @@
 // one is copied while one is used; the first and the last tile have texts of their own: nothing
 // shrinks in the first, and only in the last keys may end. Where all keys are two tiles both are
 // fetched at once. Two blocks a multiprocessor are what hides a softmax behind products: so 128
-// registers a thread, which decide the size of a tile.
+// registers a thread, which decide the size of a tile: sums of wide values take as many as scores
+// do, and so does a mask of each score, whose elements the compiler reads first.
 #include "gpu/kernels/attention_rows.h"
 #include "gpu/kernels/parts.h"
 
@@ -20,18 +21,24 @@ namespace {
 constexpr int64_t queriesOfGroup = 64, rowBytes = 128, rowElements = rowBytes / 2;
 constexpr int64_t fewQueries = 16; ///< of four warps of a group one has work
 
-/// 64 queries of one batch need one warpgroup, more are for two.
-int64_t groupsFor(int64_t queries) {
-    return queries <= queriesOfGroup ? 1 : 2;
+/// 64 queries of one batch need one warpgroup, more are for two that share what they read, unless
+/// there are multiprocessors for all of them.
+int64_t groupsFor(const AttentionSpec& spec) {
+    const DeviceProfile* profile = spec.request->profile;
+    const int64_t groups = divideUp(spec.code->l, queriesOfGroup);
+    const bool idle =
+        profile != nullptr && static_cast<double>(spec.batches * groups) <= profile->units;
+    return groups == 1 || idle ? 1 : 2;
 }
 
 class WgmmaEmitter {
 public:
     explicit WgmmaEmitter(const AttentionSpec& spec)
-        : m_spec(spec), m_code(*spec.code), m_groups(groupsFor(m_code.l)),
+        : m_spec(spec), m_code(*spec.code), m_groups(groupsFor(spec)),
           m_rows(spec, m_groups * queriesOfGroup / queriesOfWarp), m_d(roundUp(m_code.d, 16)),
           m_e(roundUp(m_code.e, 16)), m_type(storageType(spec.q.dtype)) {
-        const int64_t most = std::max(m_d, m_e) <= rowElements ? 128 : 64;
+        const bool longTiles = std::max(m_d, m_e) <= rowElements && !spec.readsEachScore();
+        const int64_t most = longTiles ? 128 : 64;
         m_tiles = divideUp(m_code.s, most);
         m_lastKeys = roundUp(m_code.s - (m_tiles - 1) * most, 16);
         m_keys = m_tiles == 1 ? m_lastKeys : most;

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace {
 
 using namespace fuselage;
@@ -57,6 +59,26 @@ TEST(AttentionWgmma, takesQueriesAndHeadsThatFillItsProducts) {
     EXPECT_EQ(refusalOf(attention("float16", 40, 136, 64)), "support");
     EXPECT_EQ(refusalOf(attention("float16", 40, 64, 136)), "support");
     EXPECT_EQ(refusalOf(attention("float", 40, 64, 64)), "dtype");
+}
+
+/// Blocks, and threads of each.
+std::pair<uint32_t, uint32_t> launchOf(const gpu_suite::Case& source) {
+    const gpu_suite::Prepared prepared = gpu_suite::prepare(source);
+    const gpu::EmitResult result = gpu::emitAttentionWgmma(prepared.request);
+    const gpu::KernelText& kernel = std::get<gpu::KernelSet>(result).kernels[0];
+    return {kernel.grid[0], kernel.block[0]};
+}
+
+TEST(AttentionWgmma, twoGroupsShareKeysWhereThereAreBlocksEnough) {
+    gpu_suite::Case source = attention("float16", 130, 64, 64);
+    using Launch = std::pair<uint32_t, uint32_t>;
+    EXPECT_EQ(launchOf(source), Launch(4, 256));
+    source.units = 5;
+    EXPECT_EQ(launchOf(source), Launch(4, 256));
+    source.units = 6;
+    EXPECT_EQ(launchOf(source), Launch(6, 128));
+    source.units = 0;
+    EXPECT_EQ(launchOf(attention("float16", 64, 64, 64)), Launch(2, 128));
 }
 
 TEST(AttentionWgmma, isForOneArchitecture) {

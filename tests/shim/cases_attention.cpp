@@ -24,16 +24,16 @@ struct GroupRow {
 };
 
 /// `low`, minus infinity of 16 bits, and what hides keys behind it.
-#define HIDDEN                                                                                     \
+#define HIDDEN(scores)                                                                             \
     "z = Constant<value_float=0.0>() o = Constant<value_float=-1.0>() g = Div(o, z) "              \
-    "low = Cast<to=10>(g) x = Where(c, t, low)"
+    "low = Cast<to=10>(g) x = Where(c, " scores ", low)"
 #define SCALED "f = Constant<value_float=0.125>() h = Cast<to=10>(f) u = Mul(t, h) "
 
 constexpr GroupRow groupRows[] = {
     {"vit", "float16", 197, 197, 64, 64},
     {"bert", "float16", 128, 128, 64, 64, ", float16[1,1,1,128] m", SCALED "x = Add(u, m)"},
-    {"causal", "float16", 140, 140, 64, 64, ", bool[140,140] c", HIDDEN},
-    {"rows_without_keys", "float16", 70, 140, 32, 32, ", bool[70,140] c", HIDDEN},
+    {"causal", "float16", 140, 140, 64, 64, ", bool[140,140] c", SCALED HIDDEN("u")},
+    {"rows_without_keys", "float16", 70, 140, 32, 32, ", bool[70,140] c", HIDDEN("t")},
     {"special", "float16", 40, 140, 64, 64, ", float16[40,140] m", "x = Add(t, m)"},
     {"cap", "float16", 70, 137, 64, 64, ", float16[1,1,137] m",
      SCALED "e = Tanh(u) k = Mul(e, h) x = Add(k, m)"},
@@ -194,6 +194,11 @@ std::vector<Case> attentionCases() {
         "p = Softmax<axis=-1>(s)  o = MatMul(p, c)  y = Transpose<perm=[0,2,1,3]>(o) }");
     for (const char* operand : {"in0", "in1", "in2"})
         packed.placements[operand] = {{}, 384};
+    Case& few = addGroups("group_few_blocks",
+                          "(float16[1,70,64] q, float16[1,140,64] k, float16[1,140,64] v) => "
+                          "(float16[1,70,64] y) { t = Transpose<perm=[0,2,1]>(k)  s = MatMul(q, t) "
+                          "p = Softmax<axis=-1>(s)  y = MatMul(p, v) }");
+    few.units = 132;
     // Two heads of queries to each head of keys.
     addGroups("group_shared_keys",
               "(float16[2,2,20,64] q, float16[2,1,70,64] k, float16[2,1,70,64] v) => "
