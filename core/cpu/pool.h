@@ -14,6 +14,7 @@ public:
     virtual void run(const std::byte* source, std::byte* target, std::byte* scratch) = 0;
 
     size_t scratchBytes = 0;
+    int64_t rowLength = 0; ///< of an operand that is walked row by row, else 0
     std::string implementation;
 };
 

@@ -41,6 +41,8 @@ private:
     std::unique_ptr<PoolEngine> poolTo(const OperandLayout& source, const Extents& outStrides,
                                        const PrepareContext& context) const;
     bool poolsInto(const OperandLayout& source, const PrepareContext& context);
+    bool walksShortRows(const PrepareContext& context) const;
+    void poolsChannels(const PrepareContext& context);
     void addAfter(const PrepareContext& context, const OperandLayout& pooled);
 
     Window m_program;
@@ -226,6 +228,28 @@ bool WindowKernel::poolsInto(const OperandLayout& source, const PrepareContext& 
     return m_pool != nullptr;
 }
 
+/// Whether a copy with its channels side by side, and a vector of them at once, is quicker than a
+/// call for each row of few elements.
+bool WindowKernel::walksShortRows(const PrepareContext& context) const {
+    constexpr int64_t shortRow = 12, fewestChannels = 4; // measured
+    // Sums of the same numbers in another order are others.
+    if (m_isStored || (context.strict() && m_program.kind != PoolKind::Max))
+        return false;
+    return m_pool->rowLength > 0 && m_pool->rowLength < shortRow &&
+           m_program.space[1] >= fewestChannels;
+}
+
+/// A copy whose channels are neighbours, whatever was decided before.
+void WindowKernel::poolsChannels(const PrepareContext& context) {
+    m_pool.reset();
+    m_before.reset();
+    m_after.reset();
+    m_scratchBytes = 0;
+    hidden = {};
+    const Extents& extents = context.inputs[m_program.operand].extents;
+    poolsInto(stage(context, channelsLast(extents)), context);
+}
+
 std::optional<Reason> WindowKernel::prepare(const PrepareContext& context) {
     OperandLayout source = context.inputs[m_program.operand];
     m_isStored = poolsStored(context);
@@ -234,11 +258,10 @@ std::optional<Reason> WindowKernel::prepare(const PrepareContext& context) {
     if (!m_isStored &&
         (m_program.prologue || source.dtype != DType::Float32 || m_program.kind == PoolKind::Lp))
         source = stage(context, source.strides);
-    if (!poolsInto(source, context)) {
-        source = stage(context, channelsLast(source.extents));
-        if (!poolsInto(source, context))
-            return Reason{"support", "no kernel for such a window", {}, {}};
-    }
+    if (!poolsInto(source, context) || walksShortRows(context))
+        poolsChannels(context);
+    if (!m_pool)
+        return Reason{"support", "no kernel for such a window", {}, {}};
     tactic = m_pool->implementation + (m_after ? " + tile interpreter" : "");
     m_poolScratchAt = reserve(m_pool->scratchBytes, false);
     return std::nullopt;

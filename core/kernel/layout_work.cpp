@@ -97,9 +97,17 @@ public:
     void operator()(const Window& code) {
         const Extents& from = m_program.inputs[code.operand].extents;
         const int64_t read = elementsOf(from);
-        if (!hasChannelsTogether(code.operand, true))
-            turn(read, shortRuns(from));
-        for (const Access& write : code.epilogue.writes)
+        const auto& writes = code.epilogue.writes;
+        if (!hasChannelsTogether(code.operand, true)) {
+            // No pool turns what it reads: a copy does.
+            if (std::all_of(writes.begin(), writes.end(), [&](const Access& write) {
+                    return hasChannelsTogether(write.operand, false);
+                }))
+                pack(read, shortRuns(from));
+            else
+                turn(read, shortRuns(from));
+        }
+        for (const Access& write : writes)
             if (!hasChannelsTogether(write.operand, false))
                 pack(read, shortRuns(m_program.outputs[write.operand].extents));
         epilogue(code.epilogue, code.space);

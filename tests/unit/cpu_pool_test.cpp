@@ -167,6 +167,37 @@ TEST(CpuPool, TheLargestOfStoredIntegersIsPooledAsIntegers) {
     }
 }
 
+namespace {
+
+KernelResult prepareExactly(const KernelProgram& program, const PrepareContext& context) {
+    PrepareContext strict = context;
+    strict.allowed = NumericClass::Exact;
+    return prepareKernel(program, strict);
+}
+
+} // namespace
+
+TEST(CpuPool, ShortRowsAreNotWalkedOneByOne) {
+    KernelProgram program = PoolMaker(1).program();
+    program.inputs = {{DType::Float32, {2, 20, 6, 2}}};
+    program.outputs = {{DType::Float32, {2, 20, 3, 1}}};
+    auto& window = std::get<Window>(program.code);
+    window.kind = PoolKind::Max;
+    window.space = program.outputs[0].extents;
+    window.window = {{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, false};
+    TapeBuilder builder;
+    window.epilogue.tape = builder.finish({builder.input(DType::Float32)});
+    window.epilogue.writes = {identityAccess(0, 4)};
+    const std::vector<ReferenceValue> inputs = {valuesOf(program.inputs[0], 1)};
+    const auto wanted = evaluate(program, inputs);
+    ASSERT_TRUE(wanted) << wanted.error().text();
+    for (Prepare prepare : {static_cast<Prepare>(prepareKernel), prepareExactly}) {
+        CpuRun run = runOnCpu(program, inputs, {}, Order::RowMajor, 1, prepare);
+        EXPECT_EQ(run.tactic.find("pooled rows"), std::string::npos) << run.tactic;
+        expectNear(run.outputs[0], wanted->outputs[0], 0);
+    }
+}
+
 TEST(CpuPool, EmptyBatch) {
     PoolMaker maker(3);
     KernelProgram program = maker.program();

@@ -222,6 +222,19 @@ TEST(LowerWindow, PoolsWithWorkAround) {
                  "Window");
 }
 
+TEST(LaidWindow, OperandsInAnotherOrderThanResultsPassThroughACopy) {
+    const KernelProgram program = expectLowers(
+        "(float[1,64,24,24] x) => (float[1,64,12,12] y) { y = MaxPool<kernel_shape=[2,2], "
+        "strides=[2,2]>(x) }",
+        "Window");
+    const Extents &from = program.inputs[0].extents, &to = program.outputs[0].extents;
+    const Extents dense = rowMajorStrides(from), last = channelsLast(from),
+                  denseTo = rowMajorStrides(to), lastTo = channelsLast(to);
+    EXPECT_EQ(laidWorkOf(program, {{&last}, {&lastTo}}).packed, 0);
+    EXPECT_EQ(laidWorkOf(program, {{&dense}, {&lastTo}}).packed, 64 * 24 * 24);
+    EXPECT_EQ(laidWorkOf(program, {{&last}, {&denseTo}}).packed, 64 * 24 * 24);
+}
+
 TEST(LowerWindow, TwoPoolsAreRefused) {
     Reason reason = refusalOf("(float[1,2,8,8] x) => (float[1,2,2,2] y) "
                               "{ t = MaxPool<kernel_shape=[2,2], strides=[2,2]>(x) "
