@@ -11,6 +11,19 @@ namespace fuselage::cpu {
 namespace {
 
 constexpr int64_t fewLanes = 64; ///< of a tile that is hardly worth its overhead
+constexpr int64_t lineElements = 16;
+
+/// The loop along which an operand goes on that lies along the tile's rows: with these alone a tile
+/// takes little of each line that it meets.
+std::vector<Loop>::iterator continuedRows(TileSpace& space) {
+    const Loop &rows = space.rows, &cols = space.cols;
+    return std::find_if(space.outer.begin(), space.outer.end(), [&](const Loop& loop) {
+        for (size_t k = 0; k < loop.strides.size(); ++k)
+            if (rows.strides[k] == 1 && cols.strides[k] > 1 && loop.strides[k] == rows.extent)
+                return true;
+        return false;
+    });
+}
 
 } // namespace
 
@@ -77,17 +90,24 @@ TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& oper
         std::clamp<int64_t>(limit / out.tileCols, 1, std::max<int64_t>(1, out.rows.extent));
     if (!transposed && out.tileCols < out.cols.extent)
         out.tileRows = 1;
+    if (transposed && out.tileRows < out.rows.extent && out.tileRows > lineElements)
+        out.tileRows -= out.tileRows % lineElements; // each line is read by one tile
     return out;
 }
 
 void addPlanes(TileSpace& space, size_t maxLanes) {
     const auto limit = static_cast<int64_t>(maxLanes);
     const int64_t each = space.tileRows * space.tileCols;
-    if (space.outer.empty() || space.tileRows != space.rows.extent ||
-        space.tileCols != space.cols.extent || 2 * each > limit)
+    if (space.outer.empty() || space.tileRows != space.rows.extent || 2 * each > limit)
         return;
-    space.planes = std::move(space.outer.back());
-    space.outer.pop_back();
+    auto next = continuedRows(space);
+    if (next == space.outer.end()) {
+        if (space.tileCols != space.cols.extent)
+            return;
+        --next;
+    }
+    space.planes = std::move(*next);
+    space.outer.erase(next);
     space.tilePlanes = std::clamp<int64_t>(limit / std::max<int64_t>(each, 1), 1,
                                            std::max<int64_t>(space.planes.extent, 1));
 }

@@ -62,8 +62,8 @@ struct TileSpace {
 TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& operands, size_t leader,
                     size_t maxLanes);
 
-/// Gives tiles that have room for it the next loop too: their code runs once for all planes, which
-/// are loaded and stored one by one.
+/// Gives tiles that have room for it the next loop too, or the one along which what lies along
+/// their rows goes on: their code runs once for all planes, which are loaded and stored one by one.
 void addPlanes(TileSpace& space, size_t maxLanes);
 
 /// Walks tiles in order.

@@ -2,6 +2,7 @@
 // The tile interpreter's vector functions against the plain tape interpreter: every operation and
 // lane type, special values included, for every instruction set that this machine has.
 #include "core/cpu/tile_code.h"
+#include "core/cpu/tile_space.h"
 #include "core/ops/tape_interpreter.h"
 
 #include <gtest/gtest.h>
@@ -357,4 +358,31 @@ TEST(TileCode, InPlaceNeedsEveryInputReadBefore) {
     TileCode code(builder.finish({a, b}), {false}, vectorTable(), false);
     EXPECT_FALSE(code.redirectableInPlace(0));
     EXPECT_TRUE(code.redirectableInPlace(1));
+}
+
+namespace {
+
+/// Of float32 results that are row-major, and of an operand with these strides.
+TileSpace pointwiseTiles(const Extents& extents, const Extents& operand) {
+    TileSpace out = tileSpace(extents, {{0, rowMajorStrides(extents)}, {0, operand}}, 0, 1024);
+    addPlanes(out, 1024);
+    return out;
+}
+
+} // namespace
+
+TEST(TileSpace, TilesThatAreTurnedReadWholeLines) {
+    const TileSpace rows = pointwiseTiles({128, 24}, {1, 128});
+    EXPECT_EQ(rows.tileCols, 24);
+    EXPECT_EQ(rows.tileRows % 16, 0);
+    // Pairs that lie beside each other go on in the outermost loop, not in the one around them.
+    const Extents extents = {32, 2, 6, 50};
+    const TileSpace pairs = tileSpace(
+        extents, {{0, rowMajorStrides(extents)}, {0, {2, 1, 64, 384}}, {0, {1, 0, 0, 0}}}, 0, 1024);
+    TileSpace more = pairs;
+    addPlanes(more, 1024);
+    EXPECT_EQ(pairs.tileRows, 2);
+    EXPECT_EQ(more.planes.extent, 32);
+    EXPECT_EQ(more.tilePlanes * more.tileRows * more.tileCols, 1024);
+    EXPECT_EQ(more.lanes() * more.tileCount(), pairs.lanes() * pairs.tileCount());
 }
