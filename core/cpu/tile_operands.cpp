@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 namespace fuselage::cpu {
 
@@ -64,7 +65,8 @@ void joinPlanes(TileShape& tile, TileShape& steps) {
 bool loadFewFloats(const TileOperand& operand, float* lanes, const std::byte* source,
                    const TileShape& tile, const TileShape& steps) {
     constexpr int64_t few = 64;
-    if (operand.dtype != DType::Float32 || tile.planes == 1 || tile.rows * tile.cols > few)
+    if (operand.dtype != DType::Float32 || tile.planes == 1 || steps.planes == 0 ||
+        tile.rows * tile.cols > few)
         return false;
     const auto* in = reinterpret_cast<const float*>(source);
     for (int64_t p = 0; p < tile.planes; ++p, in += steps.planes) {
@@ -108,13 +110,20 @@ void TileLoader::load(const TileCode& code, TileCode::Frame& frame, size_t k,
     joinPlanes(tile, steps);
     if (loadFewFloats(operand, static_cast<float*>(frame.buffers[k]), source, tile, steps))
         return;
-    const size_t bytes = laneBytes(code.inputLane(k));
-    for (int64_t plane = 0; plane < tile.planes; ++plane)
-        operand.load(static_cast<std::byte*>(frame.buffers[k]) +
-                         static_cast<size_t>(plane * tile.rows * tile.cols) * bytes,
+    auto* lanes = static_cast<std::byte*>(frame.buffers[k]);
+    const size_t planeBytes =
+        static_cast<size_t>(tile.rows * tile.cols) * laneBytes(code.inputLane(k));
+    const int64_t own = steps.planes == 0 ? 1 : tile.planes; // the others are the first one
+    for (int64_t plane = 0; plane < own; ++plane)
+        operand.load(lanes + static_cast<size_t>(plane) * planeBytes,
                      source + plane * steps.planes * static_cast<int64_t>(operand.elementBytes),
                      static_cast<size_t>(tile.rows), static_cast<size_t>(tile.cols), steps.rows,
                      steps.cols);
+    for (int64_t have = own, more = 0; have < tile.planes; have += more) {
+        more = std::min(have, tile.planes - have);
+        std::memcpy(lanes + static_cast<size_t>(have) * planeBytes, lanes,
+                    static_cast<size_t>(more) * planeBytes);
+    }
 }
 
 bool redirectOutput(const TileCode& code, TileCode::Frame& frame, size_t k,
