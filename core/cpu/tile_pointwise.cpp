@@ -3,6 +3,7 @@
 
 #include "core/cpu/float_lanes.h"
 #include "core/cpu/small_part.h"
+#include "core/cpu/tile_copy.h"
 #include "core/cpu/tile_operands.h"
 
 #include <optional>
@@ -189,9 +190,23 @@ void PointwiseKernel::runTiles(const Operands& operands, const std::byte* parts,
     }
 }
 
+/// A program of which each element is one of an operand as it is stored: no lane need hold it.
+std::optional<Copy> asCopy(const Pointwise& program, const PrepareContext& context) {
+    const Tape& tape = program.tape;
+    if (program.writes.size() != 1 || tape.code.size() != 1 || tape.code[0].op != TapeOp::Input)
+        return std::nullopt;
+    const Access& read = program.reads[tape.code[0].index];
+    const Access& write = program.writes[0];
+    if (context.inputs[read.operand].dtype != context.outputs[write.operand].dtype)
+        return std::nullopt;
+    return Copy{{{program.space, read, write}}};
+}
+
 } // namespace
 
 std::unique_ptr<Kernel> preparePointwise(const Pointwise& program, const PrepareContext& context) {
+    if (const auto copy = asCopy(program, context))
+        return prepareCopy(*copy, context);
     return std::make_unique<PointwiseKernel>(
         takeSmallParts(foldConstantPart(program, context), context.inputs.size()), context);
 }

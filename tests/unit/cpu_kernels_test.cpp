@@ -2,6 +2,7 @@
 // Pointwise, Row, Copy, Window and Attention kernels against the plain evaluation of their
 // programs, in both layouts, with one and two threads, counters included.
 #include "core/cpu/constant_part.h"
+#include "core/kernel/loops.h"
 #include "cpu_support.h"
 
 #include <fmt/format.h>
@@ -426,6 +427,33 @@ TEST(CpuPointwise, PeriodsOfFewElementsAreWrittenSideBySide) {
 }
 
 /// In one to three dimensions, with groups, strides, dilations, borders and constant filters.
+TEST(CpuPointwise, RowsOfATileGoOnInAnotherLoop) {
+    expectRuns("(float[50,6,64] x, float[32,1,1,1] w) => (float[32,2,6,50] y) "
+               "{ t = Transpose<perm=[2,1,0]>(x)  s = Constant<value_ints=[32,2,6,50]>() "
+               "r = Reshape(t, s)  a = Add(r, w)  y = Relu(a) }",
+               "Pointwise");
+}
+
+TEST(CpuPointwise, WhatEveryPlaneReadsIsLoadedOnce) {
+    expectRuns("(float[31,4,24,2] x, float[31,1,24,1] g, float[31,1,1,2] b) => (float[31,4,24,2] y)"
+               " { m = Mul(x, g)  a = Add(m, b)  y = Relu(a) }",
+               "Pointwise");
+}
+
+TEST(CpuPointwise, WhatIsOnlyMovedIsCopied) {
+    TapeBuilder builder;
+    Access turned{0, {{0, {{1, 1}}}, {0, {{0, 1}}}}};
+    KernelProgram program;
+    program.inputs = {{DType::Float32, {5, 70}}};
+    program.outputs = {{DType::Float32, {70, 5}}};
+    program.code = Pointwise{
+        {70, 5}, {turned}, builder.finish({builder.input(DType::Float32)}), {identityAccess(0, 2)}};
+    const std::vector<ReferenceValue> inputs = {ReferenceValue::from(weights({5, 70}, 1))};
+    const CpuRun run = runOnCpu(program, inputs, {});
+    EXPECT_EQ(run.tactic, "copy");
+    expectNear(run.outputs[0], evaluate(program, inputs)->outputs[0], 0);
+}
+
 TEST(CpuConvolution, OtherTypesOfAnyGeometry) {
     std::mt19937 random(17);
     const auto upTo = [&](int64_t most) { return 1 + int64_t(random()) % most; };
