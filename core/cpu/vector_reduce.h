@@ -162,11 +162,51 @@ void innerFold(Accumulators into, const void* x, size_t rows, size_t cols, int64
         acc[r] = F<Acc>::of(acc[r], static_cast<Acc>(foldRow<T, F<T>>(in, cols)));
 }
 
+/// How many rows of so few columns are folded as one: whole vectors, and some of them, since each
+/// waits for what it was a row before.
+inline size_t rowsAsOne(size_t rows, size_t cols) {
+    constexpr size_t lanes = 16, enough = 64;
+    size_t together = 1;
+    while (2 * together <= rows && (together * cols % lanes != 0 || together * cols < enough))
+        together *= 2;
+    return together;
+}
+
+constexpr size_t fewColumns = 32;
+
+/// The rows of a tile with few columns.
+template <typename T, template <typename> typename F>
+void foldFewColumns(T* out, const T* in, size_t rows, size_t cols) {
+    size_t together = rowsAsOne(rows, cols);
+    const size_t all = rows * cols, width = together * cols;
+    for (size_t j = 0; j < width; ++j)
+        out[j] = in[j];
+    for (size_t first = width; first < all; first += width) {
+        const size_t n = all - first < width ? all - first : width;
+        const T* row = in + first;
+        for (size_t j = 0; j < n; ++j)
+            out[j] = F<T>::of(out[j], row[j]);
+    }
+    for (together /= 2; together > 0; together /= 2) {
+        const T* half = out + together * cols;
+#pragma GCC ivdep
+        for (size_t j = 0; j < together * cols; ++j)
+            out[j] = F<T>::of(out[j], half[j]);
+    }
+}
+
 template <typename T, template <typename> typename F>
 void outerFold(Accumulators into, const void* x, size_t rows, size_t cols, int64_t) {
     using Acc = typename AccumulatorOf<T>::Type;
     auto* acc = static_cast<Acc*>(into.values);
     const auto* in = static_cast<const T*>(x);
+    if (cols < fewColumns) {
+        T folded[16 * fewColumns];
+        foldFewColumns<T, F>(folded, in, rows, cols);
+        for (size_t j = 0; j < cols; ++j)
+            acc[j] = F<Acc>::of(acc[j], static_cast<Acc>(folded[j]));
+        return;
+    }
     constexpr size_t width = 64;
     T part[width];
     for (size_t first = 0; first < cols; first += width) {
