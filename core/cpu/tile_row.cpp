@@ -160,9 +160,7 @@ void RowKernel::chooseExtents(int64_t limit) {
     m_inner.rows = m_inner.cols = still;
     m_inner.tileRows = m_inner.tileCols = 1;
     if (m_kind == RowTiles::Across) {
-        m_blockRows = std::min({rows, limit, m_mostAcross});
-        if (turnsWrites(last))
-            m_blockRows = std::min(m_blockRows, turnedPiece);
+        m_blockRows = std::min(rows, rowsAcross(limit));
         m_inner.rows = last;
         m_blockPlanes = planesOf(limit);
         m_inner.tileRows = std::clamp<int64_t>(limit / (m_blockPlanes * m_blockRows), 1, reduced);
@@ -191,6 +189,18 @@ void RowKernel::chooseExtents(int64_t limit) {
         transposeElements(limit);
 }
 
+/// Rows of a block that lie across, at most: so few that a tile folds several of their elements
+/// before it widens what it has for the sums.
+int64_t RowKernel::rowsAcross(int64_t limit) const {
+    constexpr int64_t folded = 8, enough = 128; // measured
+    if (m_innerLoops.empty())
+        return std::min(limit, m_mostAcross);
+    const Loop& reduced = m_innerLoops.back();
+    const int64_t each = std::clamp<int64_t>(reduced.extent, 1, folded);
+    return std::min({limit, std::max(enough, limit / each), m_mostAcross,
+                     turnsWrites(reduced) ? turnedPiece : limit});
+}
+
 /// How many turns of the loop around its rows a block takes. Rows that lie across go on beside each
 /// other in the next turn, mostly. Besides, a block of a few elements costs as much as one of
 /// hundreds; of more than these, the loads of many short pieces cost more than is saved.
@@ -202,8 +212,7 @@ int64_t RowKernel::planesOf(int64_t limit) const {
     const int64_t step = planes.strides[m_mainOperand];
     const int64_t extent = std::max<int64_t>(planes.extent, 1);
     if (m_kind == RowTiles::Across && step == m_blockRows) {
-        const bool turns = !m_innerLoops.empty() && turnsWrites(m_innerLoops.back());
-        const int64_t most = std::min({limit, m_mostAcross, turns ? turnedPiece : limit});
+        const int64_t most = rowsAcross(limit);
         return std::clamp<int64_t>(most / std::max<int64_t>(m_blockRows, 1), 1, extent);
     }
     int64_t elements = m_blockRows;

@@ -61,6 +61,7 @@ private:
     void placeScalars();
     void makeLoops(const std::vector<StridedAccess>& accesses);
     bool chooseOuter();
+    int64_t rowsAcross(int64_t limit) const;
     int64_t planesOf(int64_t limit) const;
     TileCode tileCode(size_t code, const TileSpace& tiles, const PrepareContext& context) const;
     TileCode rowCode(const Tape& tape, const PrepareContext& context) const;
