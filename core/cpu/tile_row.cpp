@@ -112,8 +112,10 @@ void RowKernel::compileTiles(const PrepareContext& context, const RowReuseLimits
             bytes = std::max(bytes, code.bytesPerLane());
         m_lanes = round == 0 ? lanesThatFit(bytes) : m_lanes;
     }
-    m_lanes = roundUpToGroup(static_cast<size_t>(m_blockPlanes * m_blockRows) *
-                             std::max(m_inner.lanes(), m_elements.lanes()));
+    const auto atOnce = static_cast<size_t>(m_planesAtOnce * m_rowsAtOnce);
+    const auto ofBlock = static_cast<size_t>(m_blockPlanes * m_blockRows);
+    m_lanes = roundUpToGroup(
+        std::max(atOnce * m_inner.lanes(), m_elementWrites > 0 ? ofBlock * m_elements.lanes() : 0));
     m_tiles = m_inner.tileCount();
     m_keptOf.assign(1, 0);
     for (DType type : m_reuse.values)
@@ -121,6 +123,9 @@ void RowKernel::compileTiles(const PrepareContext& context, const RowReuseLimits
 }
 
 namespace {
+
+/// Rows of a block of which only the results are of interest.
+constexpr int64_t rowsAlone = 128;
 
 /// Of both loops of a tile that is read along one and written along the other: some lines each way.
 constexpr int64_t turnedPiece = 32;
@@ -185,8 +190,37 @@ void RowKernel::chooseExtents(int64_t limit) {
     }
     m_inner.outer = std::move(loops);
     m_elements = m_inner;
+    m_rowsAtOnce = m_blockRows;
+    m_planesAtOnce = m_blockPlanes;
+    if (m_kind == RowTiles::Across)
+        widenElements(limit);
     if (m_kind == RowTiles::Within)
         transposeElements(limit);
+    if (hasRowsAlone())
+        m_blockRows = std::min(rows, std::max<int64_t>(1, rowsAlone / m_blockRows) * m_blockRows);
+}
+
+/// Elements that lie across rows, of as many rows as a tile has lanes: where they are computed
+/// anew they need no tiles of several, which would not lie in memory as in a tile.
+void RowKernel::widenElements(int64_t limit) {
+    if (m_elementWrites == 0 || m_program.stages.size() != 1 || !m_reuse.values.empty() ||
+        turnsWrites(m_inner.rows))
+        return;
+    const int64_t most = std::min(limit, m_mostAcross);
+    if (m_blockPlanes > 1)
+        m_blockPlanes =
+            std::clamp<int64_t>(most / m_blockRows, m_blockPlanes, m_outerLoops.back().extent);
+    else
+        m_blockRows = std::clamp<int64_t>(m_rowLoop.extent, 1, most);
+    m_elements.tileRows =
+        std::clamp<int64_t>(limit / (m_blockPlanes * m_blockRows), 1, m_inner.tileRows);
+}
+
+/// Whether nothing but one result a row comes of rows of one tile: a block then holds the rows of
+/// several, as what is left to do for each row costs the same for a few of them.
+bool RowKernel::hasRowsAlone() const {
+    return m_kind != RowTiles::Across && m_elementWrites == 0 && m_blockPlanes == 1 &&
+           m_program.stages.size() == 1 && m_inner.tileCount() == 1;
 }
 
 /// Rows of a block that lie across, at most: so few that a tile folds several of their elements
@@ -351,7 +385,7 @@ TileCode RowKernel::tileCode(size_t code, const TileSpace& tiles,
     const Tape& tape = part.tape;
     size_t firstRead = m_elementWrites + m_rowWrites;
     const size_t firstKept = tape.inputs.size() - part.reads.size();
-    const int64_t tileRows = m_kind == RowTiles::Along ? m_blockRows : tiles.tileRows;
+    const int64_t tileRows = m_kind == RowTiles::Along ? m_rowsAtOnce : tiles.tileRows;
     std::vector<bool> uniform;
     for (size_t k = 0; k < tape.inputs.size(); ++k) {
         size_t at = firstRead + k;

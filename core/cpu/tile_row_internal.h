@@ -57,6 +57,8 @@ private:
     void chooseExtents(int64_t limit);
     void transposeElements(int64_t limit);
     bool turnsWrites(const Loop& reduced) const;
+    void widenElements(int64_t limit);
+    bool hasRowsAlone() const;
     void chooseParts();
     void placeScalars();
     void makeLoops(const std::vector<StridedAccess>& accesses);
@@ -87,6 +89,8 @@ private:
     Accumulators accumulators(std::byte* memory, size_t reduction) const;
     void startReductions(size_t stage, std::byte* memory) const;
     void reducePart(Worker& worker, size_t stage, size_t part, std::byte* memory) const;
+    void reduceTiles(Worker& worker, size_t stage, size_t part, std::byte* memory,
+                     int64_t firstRow) const;
     void foldPart(size_t stage, std::byte* total, std::byte* part) const;
     void finishStage(Worker& worker, size_t stage) const;
     void runScalars(Worker& worker, size_t stage) const;
@@ -131,6 +135,8 @@ private:
     RowTiles m_kind = RowTiles::Along;
     int64_t m_blockRows = 1;   ///< rows of a block, of each plane
     int64_t m_blockPlanes = 1; ///< of the last one of m_outerLoops
+    /// Of these what one tile has that is reduced: all rows, or all planes.
+    int64_t m_rowsAtOnce = 1, m_planesAtOnce = 1;
     /// Rows of a block that lie across, at most: so many that what they keep fits.
     int64_t m_mostAcross = std::numeric_limits<int64_t>::max();
     size_t m_tiles = 0; ///< of a block

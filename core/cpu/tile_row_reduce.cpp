@@ -57,11 +57,39 @@ void RowKernel::startReductions(size_t stage, std::byte* memory) const {
 }
 
 void RowKernel::reducePart(Worker& worker, size_t stage, size_t part, std::byte* memory) const {
+    startReductions(stage, memory);
+    forgetScalars(worker, stage);
+    if (m_rowsAtOnce == m_blockRows && m_planesAtOnce == m_blockPlanes)
+        return reduceTiles(worker, stage, part, memory, 0);
+    // Rows go one after the other, or planes of all rows.
+    const bool byRows = m_rowsAtOnce < m_blockRows;
+    int64_t& some = byRows ? worker.rows : worker.planes;
+    const int64_t all = some, atOnce = byRows ? m_rowsAtOnce : m_planesAtOnce;
+    const int64_t each = byRows ? 1 : worker.rows;
+    auto move = [&](int64_t by) {
+        for (size_t k = 0; k < worker.offsets.size(); ++k)
+            worker.offsets[k] += by * (byRows ? m_rowLoop.strides[k] : planeStep(k));
+    };
+    for (int64_t first = 0; first < all; first += atOnce) {
+        some = std::min(atOnce, all - first);
+        reduceTiles(worker, stage, part, memory, first * each);
+        move(atOnce);
+    }
+    move(-((all + atOnce - 1) / atOnce * atOnce));
+    some = all;
+}
+
+/// Of the rows that the worker has; `firstRow` is the place of the first one among the block's.
+void RowKernel::reduceTiles(Worker& worker, size_t stage, size_t part, std::byte* memory,
+                            int64_t firstRow) const {
     const TileCode& code = m_codes[stage];
     const auto& kinds = m_program.stages[stage].reduce;
     const auto& table = m_kind == RowTiles::Across ? m_table.reduceOuter : m_table.reduceInner;
-    startReductions(stage, memory);
-    forgetScalars(worker, stage);
+    auto into = [&](size_t reduction) {
+        const Accumulators all = accumulators(memory, reduction);
+        return Accumulators{static_cast<std::byte*>(all.values) + firstRow * 8,
+                            all.indices + firstRow};
+    };
     int64_t position = 0; // of arg-reductions, which have one part
     forEachTile(worker, m_inner, part, [&](const Tile& tile) {
         loadTile(worker, stage, m_inner, tile);
@@ -70,7 +98,7 @@ void RowKernel::reducePart(Worker& worker, size_t stage, size_t part, std::byte*
         const int64_t elements = tile.rows * tile.cols;
         for (size_t i = 0; i < kinds.size(); ++i)
             table[static_cast<size_t>(kinds[i])][static_cast<size_t>(code.outputLane(i))](
-                accumulators(memory, i), code.output(worker.frames[stage], i),
+                into(i), code.output(worker.frames[stage], i),
                 static_cast<size_t>(within ? 1 : tile.rows),
                 static_cast<size_t>(within ? elements : tile.cols), position);
         position += m_kind == RowTiles::Across ? tile.rows : within ? elements : tile.cols;
