@@ -14,6 +14,7 @@ using MoveFunction = void (*)(std::byte* to, const std::byte* from, int64_t rows
                               int64_t toRow, int64_t toCol, int64_t fromRow, int64_t fromCol);
 
 constexpr int64_t block = 4;
+constexpr size_t lanesOfTile = 4096;
 
 /// out[r * toRow + c] = in[c * fromCol + r] for `block` rows and columns.
 template <typename T> void transposeBlock(T* out, const T* in, int64_t toRow, int64_t fromCol) {
@@ -124,7 +125,8 @@ CopyKernel::CopyKernel(const Copy& program, const PrepareContext& context)
             std::memcpy(&piece.fill, element.bytes(), piece.elementBytes);
             accesses.push_back({0, Extents(dims, 0)});
         }
-        piece.space = tileSpace(from.space, accesses, 0, 4096);
+        piece.space = tileSpace(from.space, accesses, 0, lanesOfTile);
+        addPlanes(piece.space, lanesOfTile);
         m_pieces.push_back(std::move(piece));
     }
     tactic = "copy";
@@ -140,11 +142,13 @@ void CopyKernel::run(const Operands& operands, RunContext& context) {
         size_t grain = 32768 / std::max<size_t>(piece.space.lanes(), 1) + 1;
         const TileSpace& s = piece.space;
         context.threads.forRange(s.tileCount(), grain, [&](size_t, size_t begin, size_t end) {
+            const TileShape to = s.steps(0), at = s.steps(1);
             TileCursor cursor(s, begin);
             for (size_t tile = begin; tile < end; ++tile) {
-                move(target + cursor.offset(0) * bytes, source + cursor.offset(1) * bytes,
-                     cursor.rows(), cursor.cols(), s.rows.strides[0], s.cols.strides[0],
-                     s.rows.strides[1], s.cols.strides[1]);
+                for (int64_t plane = 0; plane < cursor.shape().planes; ++plane)
+                    move(target + (cursor.offset(0) + plane * to.planes) * bytes,
+                         source + (cursor.offset(1) + plane * at.planes) * bytes, cursor.rows(),
+                         cursor.cols(), to.rows, to.cols, at.rows, at.cols);
                 if (tile + 1 < end)
                     cursor.next();
             }
@@ -166,12 +170,14 @@ void CopyKernel::count(CountedBytes& total) const {
         size_t tiles = space.tileCount();
         if (tiles == 0)
             return;
+        const TileShape steps = space.steps(k);
         TileCursor cursor(space, 0);
         for (size_t tile = 0; tile < tiles; ++tile, cursor.next())
-            for (int64_t r = 0; r < cursor.rows(); ++r)
-                for (int64_t c = 0; c < cursor.cols(); ++c)
-                    marks[static_cast<size_t>(cursor.offset(k) + r * space.rows.strides[k] +
-                                              c * space.cols.strides[k])] = 1;
+            for (int64_t p = 0; p < cursor.shape().planes; ++p)
+                for (int64_t r = 0; r < cursor.rows(); ++r)
+                    for (int64_t c = 0; c < cursor.cols(); ++c)
+                        marks[static_cast<size_t>(cursor.offset(k) + p * steps.planes +
+                                                  r * steps.rows + c * steps.cols)] = 1;
     };
     for (const Piece& piece : m_pieces) {
         markIn(written[piece.output], m_outputs[piece.output], piece.space, 0);

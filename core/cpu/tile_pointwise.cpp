@@ -191,13 +191,21 @@ void PointwiseKernel::runTiles(const Operands& operands, const std::byte* parts,
 }
 
 /// A program of which each element is one of an operand as it is stored: no lane need hold it.
+/// Not of pieces of a few elements, of which the loads and stores of a tile take many together.
 std::optional<Copy> asCopy(const Pointwise& program, const PrepareContext& context) {
+    constexpr int64_t fewElements = 64;
     const Tape& tape = program.tape;
     if (program.writes.size() != 1 || tape.code.size() != 1 || tape.code[0].op != TapeOp::Input)
         return std::nullopt;
     const Access& read = program.reads[tape.code[0].index];
     const Access& write = program.writes[0];
-    if (context.inputs[read.operand].dtype != context.outputs[write.operand].dtype)
+    const OperandLayout &from = context.inputs[read.operand], &to = context.outputs[write.operand];
+    if (from.dtype != to.dtype)
+        return std::nullopt;
+    const size_t dims = program.space.size();
+    const TileSpace tiles = tileSpace(
+        program.space, {stridedFor(write, to, dims), stridedFor(read, from, dims)}, 0, 1024);
+    if (tiles.tileCount() > 1 && tiles.tileRows * tiles.tileCols < fewElements)
         return std::nullopt;
     return Copy{{{program.space, read, write}}};
 }
