@@ -69,6 +69,14 @@ bool loadFewFloats(const TileOperand& operand, float* lanes, const std::byte* so
         tile.rows * tile.cols > few)
         return false;
     const auto* in = reinterpret_cast<const float*>(source);
+    if (steps.cols == 0) { // fills, which a loop with any step is not
+        const int64_t cols = steps.rows == 0 ? tile.rows * tile.cols : tile.cols;
+        const int64_t rows = steps.rows == 0 ? 1 : tile.rows;
+        for (int64_t p = 0; p < tile.planes; ++p, in += steps.planes)
+            for (int64_t r = 0; r < rows; ++r, lanes += cols)
+                std::fill_n(lanes, cols, in[r * steps.rows]);
+        return true;
+    }
     for (int64_t p = 0; p < tile.planes; ++p, in += steps.planes) {
         const float* row = in;
         for (int64_t r = 0; r < tile.rows; ++r, row += steps.rows, lanes += tile.cols)
