@@ -153,3 +153,29 @@ TEST(CpuKeptRow, ValuesThatLieWhereAnInputLies) {
                         shape),
             2e-3);
 }
+
+TEST(CpuRowBlocks, RowsOfWhichOnlyResultsAreWantedGoByHundreds) {
+    for (const char* shape : {"301,96", "150,384", "140,700", "3,1500", "7,45,20"})
+        for (const char* what : {"ReduceMax(x, a)", "ReduceL2(x, a)", "ArgMax<axis = -1>(x)"}) {
+            const bool isArg = what[0] == 'A';
+            expectAnyThreadCount(
+                fmt::format("(float[{}] x) => ({}[{}1] y) {{ a = Constant<value_ints = [-1]>() "
+                            "r = {}  y = Abs(r) }}",
+                            shape, isArg ? "int64" : "float",
+                            std::string(shape).substr(0, std::string(shape).rfind(',') + 1), what),
+                2e-5);
+        }
+}
+
+TEST(CpuRowBlocks, FewOrManyRowsThatLieAcross) {
+    for (const char* shape : {"50,1", "50,2", "40,6", "33,12", "9,31", "100,200", "20,3000"})
+        expectAnyThreadCount(fmt::format("(float[{0}] x) => (float[{0}] y) {{ a = Constant<"
+                                         "value_ints = [0]>()  m = ReduceMean(x, a)  "
+                                         "y = Sub(x, m) }}",
+                                         shape),
+                             2e-5);
+    // Of several loops, along one of which an operand does not move.
+    expectAnyThreadCount("(float[250,33,32] x, float[32] w) => (float[250,33,32] y) { "
+                         "z = Mul(x, w)  m = ReduceMax<axes = [0]>(z)  y = Add(z, m) }",
+                         2e-5);
+}
