@@ -196,8 +196,11 @@ void RowKernel::chooseExtents(int64_t limit) {
         widenElements(limit);
     if (m_kind == RowTiles::Within)
         transposeElements(limit);
-    if (hasRowsAlone())
-        m_blockRows = std::min(rows, std::max<int64_t>(1, rowsAlone / m_blockRows) * m_blockRows);
+    if (hasRowsAlone()) { // as many as leave something for other threads
+        const int64_t lanes = std::max<int64_t>(1, m_inner.tileRows * m_inner.tileCols);
+        const int64_t most = std::clamp<int64_t>(elementsPerTask / lanes, 1, rowsAlone);
+        m_blockRows = std::min(rows, std::max<int64_t>(1, most / m_blockRows) * m_blockRows);
+    }
 }
 
 /// Elements that lie across rows, of as many rows as a tile has lanes: where they are computed

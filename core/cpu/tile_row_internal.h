@@ -33,6 +33,9 @@ struct RowScalar {
     TileOperand operand;
 };
 
+/// What is worth another thread, in elements that are read.
+constexpr int64_t elementsPerTask = 8192;
+
 class RowKernel final : public Kernel {
 public:
     RowKernel(const Row& program, const PrepareContext& context);

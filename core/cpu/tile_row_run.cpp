@@ -39,8 +39,8 @@ void RowKernel::run(const Operands& operands, RunContext& context) {
         for (int64_t block = 0; block < blocks; ++block)
             runShared(lead, memory + m_workerBytes, static_cast<size_t>(block), threads);
     } else {
-        constexpr int64_t elementsPerTask = 8192;
-        const auto perBlock = static_cast<int64_t>(m_tiles * m_lanes) * m_blockRows / m_rowsAtOnce;
+        const auto perBlock = static_cast<int64_t>(m_tiles * m_lanes) * m_blockRows / m_rowsAtOnce *
+                              m_blockPlanes / m_planesAtOnce;
         const auto grain = static_cast<size_t>(elementsPerTask / std::max<int64_t>(perBlock, 1));
         threads.forRange(
             static_cast<size_t>(blocks), grain + 1, [&](size_t self, size_t begin, size_t end) {

@@ -91,7 +91,7 @@ TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& oper
     if (!transposed && out.tileCols < out.cols.extent)
         out.tileRows = 1;
     if (transposed && out.tileRows < out.rows.extent && out.tileRows > lineElements)
-        out.tileRows -= out.tileRows % lineElements; // each line is read by one tile
+        out.tileRows -= out.tileRows % lineElements; // each line of floats is read by one tile
     return out;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An iteration space cut into tiles of two loops, or of three where these two are short: dimensions
+// An iteration space cut into tiles of two loops, or of three where these two hold few
+// elements: dimensions
 // dropped and merged, loops ordered so that writes are contiguous, offsets of every operand carried
 // along. Knows strides only.
 #pragma once

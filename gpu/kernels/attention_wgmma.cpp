@@ -84,6 +84,8 @@ std::optional<Reason> WgmmaEmitter::refused() const {
     } operands[] = {{m_spec.q, m_code.d, "queries"},
                     {m_spec.k, m_code.d, "keys"},
                     {m_spec.v, m_code.e, "values"}};
+    if (m_code.d == 0)
+        return refusal("layout", "keys of no elements leave nothing to multiply");
     for (const auto& [operand, columns, name] : operands)
         if (!m_rows.wide(operand, columns))
             return refusal("layout",
