@@ -149,10 +149,10 @@ Form PrecisionPass::decide(NodeId id) {
     if (auto outside = m_estimate.refusal(node); outside && !reason)
         reason = std::move(outside);
     const PrecisionOf* asked = askedFor(node);
-    if (!asked && !reason && m_isBetweenPairs[id.index()])
+    if (!asked && !reason && !m_except.restIsWide && m_isBetweenPairs[id.index()])
         reason =
             Reason{"precision-pair",
-                   "what it reads and makes is stored in 8 bits, by QuantizeLinear",
+                   "it computes with what pairs of QuantizeLinear and DequantizeLinear store",
                    fmt::format("`--precision-of '{}={}'`", node.name, nameOf(m_record.precision)),
                    {}};
     if (asked && !asked->wide && reason)

@@ -34,9 +34,20 @@ private:
                    : nullptr;
     }
 
+    /// What it was before it was only moved: a weight is often stored transposed.
+    ValueId unmoved(ValueId id) const {
+        for (NodeId maker = m_graph.producer(id); maker.valid(); maker = m_graph.producer(id)) {
+            const Node& node = m_graph.node(maker);
+            if (node.op != Op::Transpose && !hasTrait(node.op, View))
+                break;
+            id = node.inputs[0];
+        }
+        return id;
+    }
+
     bool isStoredProduct(const Node& node) const {
         auto isStored = [&](ValueId id) {
-            const Node* maker = dequantised(id);
+            const Node* maker = dequantised(unmoved(id));
             const DType type =
                 maker ? m_graph.value(maker->inputs[0]).type.dtype : DType::Undefined;
             return type == DType::Int8 || type == DType::UInt8;

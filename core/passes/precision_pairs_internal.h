@@ -10,7 +10,7 @@
 
 namespace fuselage {
 
-/// By node: products whose operands both come from 8 bits, and what computes from such values alone
+/// By node: products whose operands both come from 8 bits, moved or not, and what computes from such values alone
 /// for a QuantizeLinear.
 std::vector<bool> nodesBetweenPairs(const Graph& graph);
 

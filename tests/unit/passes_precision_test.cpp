@@ -268,7 +268,7 @@ TEST(Precision, WhatLiesBetweenPairsStaysForIntegers) {
                        " k = QuantizeLinear(a, s, o) e = DequantizeLinear(k, s, o)"
                        " m = MaxPool<kernel_shape = [1, 1]>(e) n = QuantizeLinear(m, s, o)"
                        " f = DequantizeLinear(n, s, o) y = Sigmoid(f)"
-                       " h = Conv(f, v) z = Tanh(h) }";
+                       " t = Transpose<perm = [1, 0, 2, 3]>(v) h = Conv(f, t) z = Tanh(h) }";
     auto graph = model_io::loadText(text);
     ASSERT_TRUE(graph) << graph.error().text();
     GraphMaker m;
