@@ -41,8 +41,6 @@ public:
         }
     }
 
-    ReferenceInputs types() const { return m_inputs; }
-
     ReferenceInputs withElements(size_t from) {
         for (size_t i = from; i < m_operands.size(); ++i)
             if (m_operands[i].tensor)
@@ -60,7 +58,7 @@ private:
 std::optional<std::vector<TensorPtr>>
 moveStored(const Node& node, const std::vector<StoredOperand>& operands, MovedTensors& moved) {
     if (!movesElements(node.op) || operands.empty() || !operands[0].tensor ||
-        sizeOf(operands[0].dtype) == 0)
+        sizeOf(operands[0].dtype) == 0 || isComplex(operands[0].dtype))
         return std::nullopt;
     Widened widened(operands);
     const auto windows = windowsOf(node, operands[0].extents, widened.withElements(1));

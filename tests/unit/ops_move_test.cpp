@@ -194,6 +194,15 @@ TEST(EvaluateStored, ComputesAsTheReference) {
     EXPECT_GT(computed, 1000);
 }
 
+TEST(EvaluateStored, RefusesWhatNothingComputes) {
+    ThreadPool threads(1);
+    for (DType type : {DType::Complex64, DType::Complex128}) {
+        const auto x = std::make_shared<const Tensor>(type, Extents{2, 2});
+        for (Op op : {Op::Split, Op::Transpose, Op::Neg})
+            EXPECT_FALSE(evaluateStored(makeNode(op, 1, {}), {x}, threads)) << nameOf(op);
+    }
+}
+
 TEST(EvaluateStored, TakesOperandsWithoutElements) {
     ThreadPool threads(1);
     const auto x = std::make_shared<const Tensor>(Tensor::ofInts({3, 200}));
