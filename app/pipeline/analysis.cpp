@@ -68,21 +68,14 @@ std::string optionsKey(const AnalysisOptions& options) {
     return out;
 }
 
-/// What the rules declare of the model's operators: it changes the graph before any rule does.
-std::string declaredKey(const LoadedModel& model, const RuleLibrary& library) {
+/// What the rules declare of operators: it changes the graph before any rule does.
+std::string declaredKey(const RuleLibrary& library) {
     std::string out;
     for (const CustomOperatorPtr& declared : library.loaded.rules.operators) {
-        const std::vector<NodeId> nodes = model.graph.nodes();
-        const bool isUsed =
-            declared->body && std::any_of(nodes.begin(), nodes.end(), [&](NodeId id) {
-                return declared->is(model.graph.node(id));
-            });
-        if (!isUsed)
-            continue;
         appendSized(out, declared->text());
         for (const AttributeSchema& schema : declared->attributes)
             appendSized(out, schema.name + (schema.fallback ? text(*schema.fallback) : ""));
-        appendSized(out, wholeKey(*declared->body));
+        appendSized(out, declared->body ? meaningKey(*declared->body) : "");
     }
     return out;
 }
@@ -202,7 +195,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
     if (progress.cancelled()) // while it waited
         return cancelledFailure("analysing");
     AnalysisCache::Known& known = cache.m_known;
-    if (std::string key = optionsKey(options) + declaredKey(model, library); key != known.key) {
+    if (std::string key = optionsKey(options) + declaredKey(library); key != known.key) {
         known = {};
         known.key = std::move(key);
     }

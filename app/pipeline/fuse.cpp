@@ -2,6 +2,7 @@
 #include "app/pipeline/fuse.h"
 
 #include "app/pipeline/gain.h"
+#include "core/graph/bodies.h"
 #include "core/rewrite/custom_body.h"
 #include "core/rewrite/engine.h"
 #include "core/support/text.h"
@@ -63,15 +64,20 @@ void enterDeclared(Graph& graph, const RuleLibrary& library) {
 
 void enterDeclared(LoadedModel& model, const RuleLibrary& library) {
     enterDeclared(model.graph, library);
-    for (NodeId id : topologicalOrder(model.graph)) {
-        const Node& node = model.graph.node(id);
-        const auto& all = library.loaded.rules.operators;
-        const bool isDeclared = std::any_of(
-            all.begin(), all.end(), [&](const auto& each) { return each->body && each->is(node); });
-        if (node.op == Op::Unknown && isDeclared)
-            model.notes.push_back(
-                fmt::format("`{}` is kept and not computed: {}", node.name, node.notComputed));
-    }
+    const auto& declared = library.loaded.rules.operators;
+    auto note = [&](const Graph& graph, const std::string& path) {
+        for (NodeId id : topologicalOrder(graph)) {
+            const Node& node = graph.node(id);
+            if (node.op == Op::Unknown &&
+                std::any_of(declared.begin(), declared.end(),
+                            [&](const auto& each) { return each->body && each->is(node); }))
+                model.notes.push_back(fmt::format("`{}{}` is kept and not computed: {}", path,
+                                                  node.name, node.notComputed));
+        }
+    };
+    note(model.graph, "");
+    for (const BodyPlace& place : bodiesOf(model.graph))
+        note(*place.graph, place.path);
 }
 
 FuseOptions timedAs(FuseOptions options, const CompileOptions& run) {

@@ -94,7 +94,7 @@ Result<void> enterBody(Graph& graph, NodeId id, const CustomOperator& custom,
     MatchResult found;
     Matcher(body, facts, convexity, {}).find(*prepared, found);
     if (found.matches.empty())
-        return refuse("operands or attributes are of other types than declared");
+        return refuse("its operands and attributes are not such as the body is written for");
     ApplyResult applied = applyMatch(body, found.matches[0], infer);
     if (const auto* refused = std::get_if<NotApplied>(&applied))
         return refuse(refused->reason.message);
@@ -116,8 +116,10 @@ bool enterHere(Graph& graph, const std::vector<CustomOperatorPtr>& operators,
         for (const CustomOperatorPtr& custom : operators) {
             if (graph.node(id).op != Op::Unknown || !custom->is(graph.node(id)))
                 continue;
-            if (Result<void> entered = enterBody(graph, id, *custom, infer); !entered)
+            if (Result<void> entered = enterBody(graph, id, *custom, infer); !entered) {
+                changed = changed || graph.node(id).notComputed != entered.error().message;
                 graph.edit(id).notComputed = entered.error().message;
+            }
             // Later ones see the types that this one makes.
             if (infer && graph.node(id).op == Op::Fused)
                 infer(graph);
