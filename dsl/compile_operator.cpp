@@ -221,7 +221,11 @@ void RuleCompiler::bindAttributes(const ast::Term& reference, const DeclaredOper
                                       attribute.name.text + "`");
             d.expected = "a value to write the body out with";
             const std::string given = attribute.name.text + " == ...";
-            d.fix = reference.tests.empty()
+            const bool isTested = std::any_of(
+                reference.tests.begin(), reference.tests.end(),
+                [&](const ast::Test& test) { return test.attribute.text == attribute.name.text; });
+            d.fix = isTested ? "say its value, `" + given + "`, in place of a range"
+                    : reference.tests.empty()
                         ? "test it: `" + reference.name.text + "(...)[" + given + "]`"
                         : "add `, " + given + "` before its `]`";
             continue;
