@@ -58,7 +58,7 @@ private:
 std::optional<std::vector<TensorPtr>>
 moveStored(const Node& node, const std::vector<StoredOperand>& operands, MovedTensors& moved) {
     if (!movesElements(node.op) || operands.empty() || !operands[0].tensor ||
-        sizeOf(operands[0].dtype) == 0 || isComplex(operands[0].dtype))
+        sizeOf(operands[0].dtype) == 0)
         return std::nullopt;
     Widened widened(operands);
     const auto windows = windowsOf(node, operands[0].extents, widened.withElements(1));
@@ -177,10 +177,17 @@ TensorPtr MovedTensors::take(const TensorPtr& from, const ElementWindow& window)
 Result<std::vector<TensorPtr>> evaluateStored(const Node& node,
                                               const std::vector<StoredOperand>& operands,
                                               ThreadPool& threads, MovedTensors& moved) {
-    if (auto results = moveStored(node, operands, moved))
-        return std::move(*results);
-    if (auto results = computeInPieces(node, operands, threads))
-        return std::move(*results);
+    const bool isComputed =
+        std::none_of(operands.begin(), operands.end(), [](const StoredOperand& operand) {
+            return isComplex(operand.dtype); // of which evaluateNode says so
+        });
+    std::optional<std::vector<TensorPtr>> made;
+    if (isComputed)
+        made = moveStored(node, operands, moved);
+    if (isComputed && !made)
+        made = computeInPieces(node, operands, threads);
+    if (made)
+        return std::move(*made);
     Widened widened(operands);
     LeafContext context(threads);
     auto results = evaluateNode(node, widened.withElements(0), context);
