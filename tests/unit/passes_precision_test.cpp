@@ -278,7 +278,7 @@ TEST(Precision, WhatLiesBetweenPairsStaysForIntegers) {
     for (const KeptNode& each : record.kept)
         if (each.reason.code == "precision-pair")
             kept.insert(each.node);
-    EXPECT_EQ(kept.size(), 5U);     // both Conv, Relu, Add, MaxPool
+    EXPECT_EQ(kept.size(), 6U);     // both Conv, Relu, Add, MaxPool, Transpose
     EXPECT_EQ(record.narrowed, 2U); // Sigmoid, Tanh
 }
 
