@@ -19,6 +19,7 @@ constexpr uint64_t always = 7;
 /// What may stand before the wait.
 constexpr uint64_t harmless[] = {
     0x0b9, // ULDC: constant memory, where parameters lie
+    0x1ac, // LDCU: the same from sm_100 on
     0x182, // LDC
     0x119, // S2R: numbers of the thread
 };
