@@ -2,7 +2,6 @@
 #include "app/pipeline/take_pairs_out.h"
 
 #include "core/ops/evaluate_stored.h"
-#include "core/passes/inference.h"
 
 #include <algorithm>
 #include <tuple>
