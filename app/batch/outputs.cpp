@@ -8,6 +8,7 @@
 #include "app/report/run_html.h"
 #include "app/report/run_json.h"
 #include "app/report/sarif.h"
+#include "core/onnx/model_file.h"
 #include "core/support/file.h"
 
 #include <fmt/format.h>
@@ -53,22 +54,31 @@ void clearHalfWritten(const std::string& folder) {
 }
 
 constexpr const char* marker = ".fuselage-batch"; ///< in a folder of models that a run made
-constexpr const char* modelEndings[] = {".onnx", ".onnx.data"};
+constexpr std::string_view modelEnding = ".onnx";
 
 bool isModelFile(const std::string& name) {
-    const auto endsSo = [&](const char* ending) { return name.ends_with(ending); };
-    return std::any_of(std::begin(modelEndings), std::end(modelEndings), endsSo) ||
-           std::any_of(std::begin(reportEndings), std::end(reportEndings), endsSo);
+    return name.ends_with(modelEnding) || model_io::modelOfDataFile(name).ends_with(modelEnding) ||
+           std::any_of(std::begin(reportEndings), std::end(reportEndings),
+                       [&](const char* ending) { return name.ends_with(ending); });
 }
 
 } // namespace
 
-std::vector<std::string> modelFilesOf(const std::string& id) {
+std::vector<std::string> modelFilesOf(const std::string& id, const std::string& folder) {
+    const std::string model = id + std::string(modelEnding);
     std::vector<std::string> out;
-    for (const char* ending : modelEndings)
-        out.push_back(id + ending);
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+        if (const std::string name = at->path().filename().string();
+            model_io::modelOfDataFile(name) == model)
+            out.push_back(name);
+    out.push_back(model); // behind its data: it is whole when it is there
     for (const char* ending : reportEndings)
         out.push_back(id + ending);
+    std::erase_if(out, [&](const std::string& name) {
+        std::error_code failed;
+        return !fs::exists(fs::path(folder) / name, failed);
+    });
     return out;
 }
 
@@ -176,9 +186,7 @@ Result<void> copyModels(const RunReport& run, const std::string& from, const std
     if (fs::equivalent(source, target, error))
         return {};
     for (const app::ModelRun& model : run.models)
-        for (const std::string& name : modelFilesOf(model.id)) {
-            if (!fs::exists(source / name, error))
-                continue;
+        for (const std::string& name : modelFilesOf(model.id, source.string())) {
             fs::copy_file(source / name, target / name, fs::copy_options::overwrite_existing,
                           error);
             if (error)

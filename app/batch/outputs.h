@@ -13,8 +13,8 @@ namespace fuselage::batch {
 /// Endings of the reports of one model.
 constexpr const char* reportEndings[] = {".html", ".svg", ".json"};
 
-/// Names of the files in FOLDER/models that a run may write of one model.
-std::vector<std::string> modelFilesOf(const std::string& id);
+/// Names of the files in the folder that a run wrote of one model.
+std::vector<std::string> modelFilesOf(const std::string& id, const std::string& folder);
 
 /// Makes FOLDER/models and marks it as one of runs. Errors "save.write"; "usage.output": it is
 /// there with files, and no run made it.

@@ -168,10 +168,8 @@ Result<app::Report> readReport(const std::string& path) {
 
 /// Moves what a child made to where a person looks for it.
 Result<void> publish(const WorkFolder& work, const ModelFile& model, const BatchOptions& options) {
-    for (const std::string& name : modelFilesOf(model.id)) {
+    for (const std::string& name : modelFilesOf(model.id, work.path())) {
         std::error_code error;
-        if (!fs::exists(work.file(name), error))
-            continue;
         fs::rename(work.file(name), fs::path(options.output) / "models" / name, error);
         if (error)
             return failure("save.write", "the file cannot be written: " + error.message(), name);

@@ -23,6 +23,8 @@ public:
     WorkFolder& operator=(WorkFolder&&) = delete;
     ~WorkFolder();
 
+    const std::string& path() const { return m_path; }
+
     std::string file(const std::string& name) const { return m_path + "/" + name; }
 
 private:

@@ -5,6 +5,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/gate_options.h"
+#include "app/cli/saved_files.h"
 #include "app/pipeline/bench.h"
 #include "app/pipeline/compiled.h"
 #include "app/quantize/node_error.h"
@@ -147,9 +148,12 @@ int run(Options& options) {
     if (options.errors)
         if (auto added = addErrors(options.bench, result->report, progress); !added)
             return reportError(added.error());
-    if (!options.saveFused.empty())
-        if (auto saved = model_io::save(result->fused, options.saveFused); !saved)
+    if (!options.saveFused.empty()) {
+        auto saved = model_io::save(result->fused, options.saveFused);
+        if (!saved)
             return reportError(saved.error());
+        printNotes(dataFileNotes(*saved), options.rewrite.quiet);
+    }
     if (options.redact) {
         auto hidden = app::redacted(result->report);
         if (!hidden)

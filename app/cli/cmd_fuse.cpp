@@ -4,6 +4,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/rewrite_input.h"
+#include "app/cli/saved_files.h"
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/target.h"
 #include "app/report/format.h"
@@ -164,9 +165,12 @@ int run(Options& options) {
         if (auto written = writeFile(options.planOut, app::planText(plan)); !written)
             return reportError(written.error());
     }
-    if (!options.output.empty())
-        if (auto saved = model_io::save(rewritten->graph, options.output); !saved)
+    if (!options.output.empty()) {
+        auto saved = model_io::save(rewritten->graph, options.output);
+        if (!saved)
             return reportError(saved.error());
+        printNotes(dataFileNotes(*saved), options.rewrite.quiet);
+    }
     printOut(countsText(library.loaded.rules, rewritten->trace, countNodes(model.graph),
                         countNodes(rewritten->graph)));
     printOut(costlyText(rewritten->trace));

@@ -5,6 +5,7 @@
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/rewrite_input.h"
+#include "app/cli/saved_files.h"
 #include "app/cli/value_checks.h"
 #include "app/quantize/pair_lint.h"
 #include "app/quantize/quantize.h"
@@ -244,11 +245,12 @@ int run(Options& options) {
     auto done = quantiseFile(options, progress);
     if (!done)
         return reportError(done.error());
-    if (!options.output.empty())
-        if (auto saved =
-                model_io::saveOf(done->graph, options.output, model_io::ownOpset(done->graph));
-            !saved)
+    if (!options.output.empty()) {
+        auto saved = model_io::saveOf(done->graph, options.output, model_io::ownOpset(done->graph));
+        if (!saved)
             return reportError(saved.error());
+        printNotes(dataFileNotes(*saved), options.rewrite.quiet);
+    }
     if (!options.planOut.empty())
         if (auto written = writeFile(options.planOut, quantize::planText(done->plan)); !written)
             return reportError(written.error());

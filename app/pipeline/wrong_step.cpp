@@ -56,7 +56,8 @@ Result<void> saveModel(const Step& step, const Plan& plan, const gpu::WrongStep&
           Saved{&wrong.outputs, "/got_"}})
         if (auto saved = saveAll(*values, folder + prefix); !saved)
             return saved;
-    return model_io::save(graph, folder + "/step.onnx");
+    auto saved = model_io::save(graph, folder + "/step.onnx");
+    return saved ? Result<void>() : failure(saved.error());
 }
 
 /// Where it was written; empty: --cache none.

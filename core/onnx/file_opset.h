@@ -2,8 +2,7 @@
 // Which opset the file of a graph declares, for whoever says so before or after save().
 #pragma once
 
-#include "core/graph/graph.h"
-#include "core/support/result.h"
+#include "core/onnx/model_file.h"
 
 #include <string>
 
@@ -24,6 +23,6 @@ int64_t ownOpset(const Graph& graph);
 
 /// toBytes() and save() of model_file.h for a file of opsetFor(graph, least).
 Result<std::string> toBytesOf(const Graph& graph, int64_t least);
-Result<void> saveOf(const Graph& graph, const std::string& path, int64_t least);
+Result<SavedFiles> saveOf(const Graph& graph, const std::string& path, int64_t least);
 
 } // namespace fuselage::model_io

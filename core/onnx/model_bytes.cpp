@@ -48,19 +48,30 @@ uint64_t bytesOf(const std::vector<LargeInitializer>& large) {
     return sum;
 }
 
-std::vector<FilePiece> moveToDataFile(const std::vector<LargeInitializer>& large,
-                                      const std::string& file) {
+std::vector<FilePiece> piecesOf(const std::vector<LargeInitializer>& large) {
     std::vector<FilePiece> pieces;
+    std::set<std::pair<const std::byte*, size_t>> known; // tensors may be one in memory
     uint64_t offset = 0;
     for (const auto& [proto, data] : large) {
-        proto->set_data_location(::onnx::TensorProto::EXTERNAL);
-        addEntry(*proto, "location", file);
-        addEntry(*proto, "offset", std::to_string(offset));
-        addEntry(*proto, "length", std::to_string(data.byteCount()));
+        if (!known.emplace(data.bytes(), data.byteCount()).second)
+            continue;
         pieces.push_back({offset, data.bytes(), data.byteCount()});
         offset = (offset + data.byteCount() + dataAlignment - 1) / dataAlignment * dataAlignment;
     }
     return pieces;
+}
+
+void moveToDataFile(const std::vector<LargeInitializer>& large,
+                    const std::vector<FilePiece>& pieces, const std::string& file) {
+    std::map<std::pair<const std::byte*, size_t>, uint64_t> offsets;
+    for (const FilePiece& piece : pieces)
+        offsets.emplace(std::pair(piece.data, piece.size), piece.offset);
+    for (const auto& [proto, data] : large) {
+        proto->set_data_location(::onnx::TensorProto::EXTERNAL);
+        addEntry(*proto, "location", file);
+        addEntry(*proto, "offset", std::to_string(offsets.at({data.bytes(), data.byteCount()})));
+        addEntry(*proto, "length", std::to_string(data.byteCount()));
+    }
 }
 
 ModelBytes::ModelBytes(::onnx::ModelProto model, const std::vector<LargeInitializer>& large) {

@@ -24,10 +24,13 @@ struct LargeInitializer {
 
 uint64_t bytesOf(const std::vector<LargeInitializer>& large);
 
-/// A data file for the large ones: each begins at a page, so that it can be mapped on its own. The
-/// model then names `file`, its place beside the model.
-std::vector<FilePiece> moveToDataFile(const std::vector<LargeInitializer>& large,
-                                      const std::string& file);
+/// A data file for the large ones: each begins at a page, so that it can be mapped on its own; what
+/// several share is there once.
+std::vector<FilePiece> piecesOf(const std::vector<LargeInitializer>& large);
+
+/// The model then reads them from `file`, of these pieces, beside it.
+void moveToDataFile(const std::vector<LargeInitializer>& large,
+                    const std::vector<FilePiece>& pieces, const std::string& file);
 
 /// A model as one file.
 class ModelBytes {

@@ -15,9 +15,9 @@
 namespace fuselage::model_io {
 
 struct LoadOptions {
-    size_t maxNodes = 2'000'000;       ///< a larger graph is refused by this limit's name
-    size_t maxFileBytes = 16ULL << 30; ///< with external data
-    bool inlineFunctions = true;       ///< model-local functions become their nodes
+    size_t maxNodes = 2'000'000;      ///< a larger graph is refused by this limit's name
+    size_t maxFileBytes = 8ULL << 40; ///< with external data, which is mapped, not read
+    bool inlineFunctions = true;      ///< model-local functions become their nodes
     /// An initializer whose data file is not there becomes a node `fuselage.AbsentData` that nobody
     /// computes, saved as the initializer it was; else load.external_missing.
     bool absentData = false;
@@ -55,9 +55,21 @@ struct SaveOptions {
 /// model-local functions of domain "fuselage". save.too_large above protobuf's 2 GiB.
 Result<std::string> toBytes(const Graph& graph);
 
-/// Writes beside and renames: a crash leaves the old file or none. Large initializers go to
-/// "<file>.data" beside the model.
-Result<void> save(const Graph& graph, const std::string& path, const SaveOptions& options = {});
+/// What save() wrote besides the model, as paths; empty: nothing.
+struct SavedFiles {
+    std::string data; ///< its large initializers
+    uint64_t dataBytes = 0;
+    std::string dataBefore; ///< those of the model that it replaced, which others may read
+};
+
+/// Writes beside and renames: a crash leaves the old model, whole, or none. Large initializers go
+/// to "<file>.<hash of them>.data" beside the model, so that nobody's data are overwritten.
+/// usage.output: something else has the name, which does not end in ".onnx".
+Result<SavedFiles> save(const Graph& graph, const std::string& path,
+                        const SaveOptions& options = {});
+
+/// Of the name of a data file that save() wrote the name of its model; empty: it is none.
+std::string_view modelOfDataFile(std::string_view name);
 
 /// One TensorProto file (backend test data, reference inputs and outputs); `name`: that it has.
 Result<Tensor> loadTensor(const std::string& path, std::string* name = nullptr);

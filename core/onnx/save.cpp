@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph -> ModelProto -> bytes and files.
+#include "core/onnx/data_file_internal.h"
 #include "core/onnx/file_internal.h"
 #include "core/onnx/model_bytes_internal.h"
 #include "core/onnx/model_file.h"
@@ -85,34 +86,60 @@ Result<std::string> toBytes(const Graph& graph) {
 
 namespace {
 
-Result<void> saveWith(const Graph& graph, const std::string& path, const SaveOptions& options,
-                      int64_t least) {
+/// A slip of the name costs what is there, e.g. the weights of the model that was just read.
+Result<void> checkMayReplace(const std::string& path) {
+    std::error_code failed;
+    const std::filesystem::path file(path);
+    if (file.extension() == ".onnx" || !std::filesystem::is_regular_file(file, failed) ||
+        std::filesystem::file_size(file, failed) == 0)
+        return {};
+    ::onnx::ModelProto model;
+    if (parseFile(path, INT_MAX, model) && model.has_graph())
+        return {};
+    return failure("usage.output", "the file is there already and is no ONNX model", path,
+                   "give another name, or remove the file first");
+}
+
+Result<SavedFiles> saveWith(const Graph& graph, const std::string& path, const SaveOptions& options,
+                            int64_t least) {
+    if (auto ok = checkMayReplace(path); !ok)
+        return failure(ok.error());
     if (auto ok = checkAllKept(graph, least); !ok)
-        return ok;
+        return failure(ok.error());
+    SavedFiles out;
     Writer writer(graph, least);
     ::onnx::ModelProto model = writer.write();
     std::vector<LargeInitializer> large = writer.large();
     if (bytesOf(large) > options.externalAbove) {
-        const std::string dataPath = path + ".data";
-        const std::vector<FilePiece> pieces =
-            moveToDataFile(large, std::filesystem::path(dataPath).filename().string());
-        if (auto ok = writeFile(pieces, dataPath); !ok)
-            return ok;
+        const std::vector<FilePiece> pieces = piecesOf(large);
+        const std::string name = dataFileName(path, pieces);
+        moveToDataFile(large, pieces, name);
+        out.data = (std::filesystem::path(path).parent_path() / name).string();
+        out.dataBytes = pieces.back().offset + pieces.back().size;
+        if (auto ok = writeFile(pieces, out.data); !ok)
+            return failure(ok.error());
         large.clear();
     }
+    const std::string before = dataFileOf(path);
     auto bytes = fileOf(std::move(model), large, path);
     if (!bytes)
         return failure(bytes.error());
-    return writeFile(bytes->pieces(), path);
+    if (auto ok = writeFile(bytes->pieces(), path); !ok)
+        return failure(ok.error());
+    if (!before.empty())
+        out.dataBefore = (std::filesystem::path(path).parent_path() / before).string();
+    if (out.dataBefore == out.data)
+        out.dataBefore.clear();
+    return out;
 }
 
 } // namespace
 
-Result<void> save(const Graph& graph, const std::string& path, const SaveOptions& options) {
+Result<SavedFiles> save(const Graph& graph, const std::string& path, const SaveOptions& options) {
     return saveWith(graph, path, options, normalOpset);
 }
 
-Result<void> saveOf(const Graph& graph, const std::string& path, int64_t least) {
+Result<SavedFiles> saveOf(const Graph& graph, const std::string& path, int64_t least) {
     return saveWith(graph, path, {}, least);
 }
 

@@ -337,32 +337,6 @@ TEST(OnnxSave, SubgraphsReadSharedConstantsFromOutside) {
     EXPECT_EQ(text(reloaded(graph)), text(graph));
 }
 
-TEST(OnnxSave, LargeModelsKeepTheirDataBesideThem) {
-    TemporaryFolder folder;
-    Graph graph = parse("g (float[2] x) => (float[2] y) <float[2] b = {1, 2}> { y = Add(x, b) }");
-    Tensor large(DType::Float32, {1000});
-    for (int i = 0; i < 1000; ++i)
-        large.set(i, i);
-    ValueId w = graph.addConstant("w", std::make_shared<const Tensor>(large.clone()));
-    graph.addOutput(w);
-    ValueId v = graph.addConstant("v", std::make_shared<const Tensor>(large.clone()));
-    graph.addOutput(v);
-    model_io::SaveOptions options;
-    options.externalAbove = 4000;
-    ASSERT_TRUE(model_io::save(graph, folder.file("m.onnx"), options));
-    EXPECT_LT(std::filesystem::file_size(folder.file("m.onnx")), 1000U);
-    EXPECT_GE(std::filesystem::file_size(folder.file("m.onnx.data")), 8000U);
-    Progress progress;
-    auto again = model_io::load(folder.file("m.onnx"), {}, progress);
-    ASSERT_TRUE(again) << again.error().text();
-    for (const char* name : {"w", "v"})
-        EXPECT_TRUE(identical(*again->value(again->findValue(name)).constant, large)) << name;
-    size_t files = 0;
-    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path()))
-        ++files;
-    EXPECT_EQ(files, 2U);
-}
-
 /// Of all lengths around what is left out of the message, in all places of the list.
 TEST(OnnxSave, DataOfAnySizeAndTypeComesBackInItsPlace) {
     TemporaryFolder folder;

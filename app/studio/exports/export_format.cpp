@@ -96,8 +96,9 @@ std::vector<ExportFormat> makeFormats() {
              return writeFile(app::planText(plan), path.toStdString());
          }},
         {".onnx", QObject::tr("Fused model"),
-         [](Source s, Path path) {
-             return model_io::save(*s.snapshot->analysis.fused, path.toStdString());
+         [](Source s, Path path) -> Result<void> {
+             auto saved = model_io::save(*s.snapshot->analysis.fused, path.toStdString());
+             return saved ? Result<void>() : failure(saved.error());
          }},
     };
     for (const app::ReportFormat& format : app::reportFormats())
