@@ -4,8 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 namespace fuselage::model_io {
 
@@ -30,7 +33,7 @@ private:
 };
 
 bool leavesFolder(const fs::path& location) {
-    if (location.empty() || location.is_absolute())
+    if (location.is_absolute())
         return true;
     for (const fs::path& part : location)
         if (part == "..")
@@ -38,17 +41,22 @@ bool leavesFolder(const fs::path& location) {
     return false;
 }
 
-/// The real path of `location` in `folder`; empty when links lead out of the folder.
-fs::path resolveInside(const fs::path& folder, const fs::path& location) {
+bool isInside(const fs::path& path, const std::string& folder) {
     std::error_code failed;
-    fs::path root = fs::canonical(folder.empty() ? fs::path(".") : folder, failed);
+    const fs::path root = fs::canonical(folder.empty() ? "." : folder, failed);
     if (failed)
-        return {};
-    fs::path path = fs::canonical(root / location, failed);
-    if (failed)
-        return {};
+        return false;
     auto [rootEnd, pathAt] = std::mismatch(root.begin(), root.end(), path.begin(), path.end());
-    return rootEnd == root.end() && pathAt != path.end() ? path : fs::path();
+    return rootEnd == root.end() && pathAt != path.end();
+}
+
+/// The real path of `location` in the first of the folders that has it; none: no folder has.
+std::optional<fs::path> find(const std::vector<std::string>& folders, const fs::path& location) {
+    std::error_code failed;
+    for (const std::string& folder : folders)
+        if (fs::path path = fs::canonical(fs::path(folder) / location, failed); !failed)
+            return path;
+    return std::nullopt;
 }
 
 } // namespace
@@ -58,21 +66,30 @@ Result<std::shared_ptr<MappedFile>> ExternalData::open(const std::string& locati
     auto known = m_files.find(location);
     if (known != m_files.end())
         return known->second;
+    if (location.empty())
+        return failure("load.external_path", "external data is in a file that has no name", where,
+                       "export the model again");
     if (location.find('\0') != std::string::npos || leavesFolder(location))
         return failure("load.external_path",
                        fmt::format("external data `{}` is not inside the model's folder", location),
                        where, "keep data files beside the model and name them relatively");
-    std::error_code failed;
-    if (!fs::exists(fs::path(m_folder) / location, failed))
+    const std::optional<fs::path> path = find(m_folders, location);
+    if (!path)
         return failure("load.external_missing",
                        fmt::format("external data file `{}` does not exist", location), where,
                        "put the file beside the model");
-    fs::path path = resolveInside(m_folder, location);
-    if (path.empty())
+    if (std::none_of(m_folders.begin(), m_folders.end(),
+                     [&](const std::string& folder) { return isInside(*path, folder); }))
         return failure("load.external_path",
                        fmt::format("external data `{}` leads out of the model's folder", location),
                        where, "keep data files beside the model, not behind links");
-    auto file = MappedFile::open(path);
+    auto file = MappedFile::open(*path);
+    if (!file && errno == ENOMEM)
+        return failure("resource.memory",
+                       fmt::format("external data file `{}` does not fit into the addresses that "
+                                   "this process may use",
+                                   location),
+                       where, "allow the process more memory");
     if (!file)
         return failure("load.external_read",
                        fmt::format("external data file `{}` cannot be read", location), where,
@@ -96,22 +113,23 @@ Result<uint64_t> ExternalData::sizeOf(const std::string& location, const std::st
 Result<std::shared_ptr<Storage>> ExternalData::read(const std::string& location, uint64_t offset,
                                                     uint64_t bytes, size_t alignment,
                                                     const std::string& where) {
+    if (bytes == 0) // some writers make no file for what is empty
+        return Storage::allocate(0);
     auto file = open(location, where);
     if (!file)
         return failure(file.error());
     uint64_t size = (*file)->size();
     if (offset > size || bytes > size - offset)
         return failure("load.external_range",
-                       fmt::format("bytes {} to {} are asked for, but `{}` has {} bytes", offset,
-                                   offset + bytes, location, size),
+                       fmt::format("{} bytes from {} on are asked for, but `{}` has {} bytes",
+                                   bytes, offset, location, size),
                        where, "the data file is truncated or belongs to another model");
     const std::byte* begin = (*file)->data() + offset;
-    if (bytes != 0 && reinterpret_cast<uintptr_t>(begin) % alignment == 0)
+    if (reinterpret_cast<uintptr_t>(begin) % alignment == 0)
         return std::shared_ptr<Storage>(
             std::make_shared<MappedStorage>(*file, static_cast<size_t>(offset), bytes));
     auto copy = Storage::allocate(bytes);
-    if (bytes != 0)
-        std::memcpy(copy->data(), begin, bytes);
+    std::memcpy(copy->data(), begin, bytes);
     return copy;
 }
 

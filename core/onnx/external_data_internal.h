@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor data kept in files beside the model. Only regular files inside the model's folder are
+// Tensor data kept in files beside the model. Only regular files inside the model's folders are
 // read, whatever the model asks for; they are mapped, not copied.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace fuselage::model_io {
 
@@ -16,9 +17,10 @@ class MappedFile;
 
 class ExternalData {
 public:
-    /// `folder` is the model's; `maxBytes` bounds the sum of all files that are mapped.
-    ExternalData(std::string folder, size_t maxBytes)
-        : m_folder(std::move(folder)), m_maxBytes(maxBytes) {}
+    /// `folders` are the model's: a file is looked for in each, and links may lead from one into
+    /// another. `maxBytes` bounds the sum of all files that are mapped.
+    ExternalData(std::vector<std::string> folders, size_t maxBytes)
+        : m_folders(std::move(folders)), m_maxBytes(maxBytes) {}
 
     /// `bytes` bytes of the file `location` from `offset` on, aligned for elements of
     /// `alignment` bytes.
@@ -32,7 +34,7 @@ public:
 private:
     Result<std::shared_ptr<MappedFile>> open(const std::string& location, const std::string& where);
 
-    std::string m_folder;
+    std::vector<std::string> m_folders;
     size_t m_maxBytes;
     size_t m_mappedBytes = 0;
     std::map<std::string, std::shared_ptr<MappedFile>> m_files;

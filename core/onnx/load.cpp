@@ -27,14 +27,25 @@ Result<void> checkHeader(const ::onnx::ModelProto& model, const std::string& whe
     return {};
 }
 
-Result<Graph> readModel(::onnx::ModelProto& model, const std::string& folder,
+/// Where the data files of a model may lie: beside it, and where it is a link, beside the file that
+/// this leads to. A store of downloads keeps all its files in one folder and links to them.
+std::vector<std::string> foldersOf(const std::filesystem::path& path) {
+    std::vector<std::string> out{path.parent_path().string()};
+    std::error_code failed;
+    if (std::filesystem::is_symlink(path, failed))
+        if (const auto real = std::filesystem::canonical(path, failed); !failed)
+            out.push_back(real.parent_path().string());
+    return out;
+}
+
+Result<Graph> readModel(::onnx::ModelProto& model, const std::vector<std::string>& folders,
                         const std::string& where, const LoadOptions& options, Progress& progress) {
     if (auto ok = checkHeader(model, where); !ok)
         return failure(ok.error());
     if (options.notes && model.ir_version() > newestIrVersion)
         options.notes->push_back(
             fmt::format("IR version {} is newer than {}", model.ir_version(), newestIrVersion));
-    ExternalData external(folder, options.maxFileBytes);
+    ExternalData external(folders, options.maxFileBytes);
     return Reader(model, external, options, progress).read();
 }
 
@@ -47,8 +58,7 @@ Result<Graph> load(const std::string& path, const LoadOptions& options, Progress
         return failure(ok.error());
     if (progress.cancelled())
         return cancelledFailure("load");
-    std::string folder = std::filesystem::path(path).parent_path().string();
-    return readModel(model, folder, path, options, progress);
+    return readModel(model, foldersOf(path), path, options, progress);
 }
 
 Result<Graph> loadBytes(std::string_view bytes, const std::string& folder,
@@ -57,7 +67,7 @@ Result<Graph> loadBytes(std::string_view bytes, const std::string& folder,
     if (auto ok = parseBytes(bytes, model); !ok)
         return failure(ok.error());
     Progress silent;
-    return readModel(model, folder, {}, options, silent);
+    return readModel(model, {folder}, {}, options, silent);
 }
 
 } // namespace fuselage::model_io

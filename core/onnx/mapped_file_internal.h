@@ -22,7 +22,8 @@ public:
 
     size_t size() const { return m_size; }
 
-    /// Null when it is no regular file that can be read.
+    /// Null when it is no regular file that can be read; errno says why: ENOMEM where the process
+    /// may not have as many addresses.
     static std::shared_ptr<MappedFile> open(const std::filesystem::path& path);
 
 private:

@@ -17,8 +17,8 @@ namespace fuselage::model_io {
 
 namespace {
 
-constexpr size_t maxFileBytes = 16ULL << 30;
-constexpr int longestList = 16; ///< numbers of an attribute that are written out
+constexpr size_t maxFileBytes = 2ULL << 30; // protobuf's own limit
+constexpr int longestList = 16;             ///< numbers of an attribute that are written out
 
 template <typename Dims, typename Text>
 std::string typeText(int32_t elementType, const Dims& dims, Text text) {

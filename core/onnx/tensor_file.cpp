@@ -21,7 +21,7 @@ Result<Tensor> loadTensor(const std::string& path, std::string* name) {
         return failure(ok.error());
     if (name)
         *name = proto.name();
-    ExternalData external(std::filesystem::path(path).parent_path().string(), INT_MAX);
+    ExternalData external({std::filesystem::path(path).parent_path().string()}, INT_MAX);
     return tensorFrom(proto, external, path);
 }
 

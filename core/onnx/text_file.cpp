@@ -268,7 +268,7 @@ Result<Graph> loadText(std::string_view text, const LoadOptions& options) {
         return failure(parsed.error());
     visit(model, [&](Message& message) { restoreKind(message, prepared->kinds); });
     visit(model, [&](Message& message) { restoreNames(message, prepared->names); });
-    ExternalData none(".", 0);
+    ExternalData none({"."}, 0);
     Progress silent;
     return Reader(model, none, options, silent).read();
 }

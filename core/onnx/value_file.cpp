@@ -94,7 +94,7 @@ Result<ReferenceValue> loadValue(const std::string& path, TypeKind kind) {
     std::ifstream file(path, std::ios::binary);
     if (!file)
         return failure("load.missing", "the file cannot be opened", path, "check the path");
-    ValueReader reader{path, ExternalData(".", 0)};
+    ValueReader reader{path, ExternalData({"."}, 0)};
     auto damaged = [&](const char* what) {
         return failure("load.parse", fmt::format("not {}, or truncated", what), path,
                        "check the file");

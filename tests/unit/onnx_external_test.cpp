@@ -112,6 +112,19 @@ TEST(OnnxExternal, AbsentDataLeavesTheInitializerAsItWas) {
     EXPECT_EQ(withExternal("../none.bin").loadCode(options), "load.external_path");
 }
 
+/// Some writers make no file for what has no elements.
+TEST(OnnxExternal, NothingIsReadForNoElements) {
+    ModelBuilder model;
+    model.input("x", {0}).output("y", {0});
+    model.node("Add", {"x", "w"}, {"y"});
+    auto& w = model.initializer("w", {0});
+    w.set_data_location(::onnx::TensorProto::EXTERNAL);
+    auto* location = w.add_external_data();
+    location->set_key("location");
+    location->set_value("none.bin");
+    EXPECT_EQ(model.loadCode({}), "");
+}
+
 TEST(OnnxExternal, DirectoriesAreNoData) {
     DataFolder folder;
     std::filesystem::create_directory(folder.file("dir"));
