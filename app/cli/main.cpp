@@ -4,6 +4,7 @@
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
+#include "app/cli/memory.h"
 #include "app/cli/parse_error.h"
 #include "app/cli/project_options.h"
 #include "app/cli/wait_policy.h"
@@ -237,6 +238,7 @@ int guarded(const Action& action) {
 int main(int argc, char** argv) {
     openStreams();
     std::signal(SIGXFSZ, SIG_IGN); // a file that may not grow is an error of writing
+    endInWords();
     batch::followParent();
     shortenSpins(argv);
     CLI::App app("Fuselage: see, write and measure operator fusion on ONNX models", "fuselage");
