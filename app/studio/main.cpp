@@ -4,6 +4,7 @@
 #include "app/studio/exports/headless.h"
 #include "app/studio/layout/worker.h"
 #include "app/studio/session/allocator.h"
+#include "app/studio/session/lost_pages.h"
 #include "app/studio/shell/appearance.h"
 #include "app/studio/shell/main_window.h"
 #include "app/studio/shell/options_dialog.h"
@@ -110,6 +111,7 @@ int main(int argc, char** argv) {
     QSettings settings;
     fuselage::studio::applyAppearance(fuselage::studio::chosenAppearance(settings));
     fuselage::studio::MainWindow window(settings);
+    const fuselage::studio::LostPages lost(window.session());
     window.show();
     window.restoreRuns();
     if (!dims->empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nothing fails in silence: whatever does not open is said over the graph with a button that helps,
 // and what can be shown of it is shown. Sizes of dimensions belong to their model.
+#include "app/studio/session/lost_pages.h"
 #include "app/studio/shell/appearance.h"
 #include "app/studio/shell/dimensions_dialog.h"
 #include "app/studio/shell/main_window.h"
@@ -108,8 +109,8 @@ private Q_SLOTS:
             numbers += ", " + std::to_string(i);
         auto graph = model_io::loadText("g (float[1,32] x) => (float[1,16] y)<float[32,16] w = {" +
                                         numbers + "}> { y = MatMul(x, w) }");
-        QVERIFY(graph && model_io::save(*graph, path.toStdString(), {8}));
-        QVERIFY(QFile::remove(path + ".data"));
+        const auto saved = model_io::save(*graph, path.toStdString(), {8});
+        QVERIFY(saved && QFile::remove(QString::fromStdString(saved->data)));
         Session session;
         session.open(path);
         QVERIFY(settled(session));
@@ -118,8 +119,42 @@ private Q_SLOTS:
         QVERIFY(session.report()->before.nodes >= 1);
         const auto& notes = session.snapshot()->model->notes;
         QVERIFY(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
-            return note.find("weights.onnx.data") != std::string::npos;
+            return note.find("weights.onnx.") != std::string::npos;
         }));
+    }
+
+    /// As when the model is exported again while it is open.
+    void aDataFileThatBecomesShorterEndsNothing() {
+        const QString path = m_folder.filePath("shorter.onnx");
+        auto graph = model_io::loadText("g (float[512,64] x) => (float[512,64] y) { y = Abs(x) }");
+        QVERIFY(graph);
+        Tensor w(DType::Float32, {512, 64});
+        for (int64_t i = 0; i < w.elementCount(); ++i)
+            w.set(i, 7);
+        graph->addOutput(graph->addConstant("w", std::make_shared<const Tensor>(w)));
+        const auto saved = model_io::save(*graph, path.toStdString(), {8});
+        QVERIFY(saved);
+        Session session;
+        const LostPages lost(session);
+        session.open(path);
+        QVERIFY(settled(session));
+        QVERIFY(session.snapshot());
+        const Graph& shown = session.snapshot()->model->graph;
+        const Tensor& open = *shown.value(shown.findValue("w")).constant;
+        QVERIFY(QFile::resize(QString::fromStdString(saved->data), 4096));
+        QCOMPARE(open.at(0), 7.0);
+        QCOMPARE(open.at(open.elementCount() - 1), 0.0);
+        const auto isSaid = [&] {
+            const auto& problems = session.problems();
+            return std::count_if(problems.begin(), problems.end(), [](const Problem& each) {
+                return each.code == "load.external_shorter";
+            });
+        };
+        QTRY_COMPARE(isSaid(), 1);
+        QVERIFY(model_io::save(*graph, path.toStdString(), {8}));
+        session.reload();
+        QVERIFY(settled(session));
+        QCOMPARE(isSaid(), 0);
     }
 
     void anUnknownOperatorOpensAsAnyOther() {
