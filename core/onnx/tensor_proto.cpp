@@ -204,7 +204,10 @@ Result<Tensor> fromExternal(const ::onnx::TensorProto& proto, DType dtype, Exten
         (entry.key() == "offset" ? offset : length) = *value;
     }
     if (length != bytes)
-        return sizeFailure(where, extents, dtype, static_cast<int64_t>(bytes), length, "bytes");
+        return failure("load.tensor_size",
+                       fmt::format("{}{} needs {} bytes, its entry `length` says {}", nameOf(dtype),
+                                   text(extents), bytes, length),
+                       where, "the model is damaged; export it again");
     auto storage = external.read(location, offset, bytes, sizeOf(dtype), where);
     if (!storage)
         return failure(storage.error());
