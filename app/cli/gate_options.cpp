@@ -53,10 +53,12 @@ Result<void> addConditions(const std::vector<std::string>& texts, std::vector<ba
         if (isWord(text))
             continue;
         auto gate = batch::parseCondition(text);
+        const bool isCondition = text.find_first_of("<>") != std::string::npos;
         if (!gate)
             return failure("usage.gate",
-                           "`" + text + "` is none of regress, verify, expect, and " +
-                               gate.error().message,
+                           isCondition ? "`" + text + "`: " + gate.error().message
+                                       : "`" + text + "` is none of regress, verify, expect, and " +
+                                             gate.error().message,
                            "--fail-on", gate.error().fix);
         gates.push_back(std::move(*gate));
     }
@@ -217,7 +219,8 @@ Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>
             out.push_back(fmt::format("{}: {} was not measured", gate.id, gate.metric));
         if (value &&
             ((gate.max && value->value > *gate.max) || (gate.min && value->value < *gate.min)))
-            out.push_back(fmt::format("{}: {} is {}", gate.id, gate.metric, text(*value)));
+            out.push_back(fmt::format("{}: {} is {}, limit {}", gate.id, gate.metric, text(*value),
+                                      limitText(gate)));
     }
     return out;
 }

@@ -160,6 +160,12 @@ TEST_F(CliBench, AConditionThatHoldsFails) {
     ran = failOn("slower_match > 0");
     EXPECT_EQ(ran.exitCode, ExitUsage);
     EXPECT_NE(ran.errors.find("slower_matches"), std::string::npos) << ran.errors;
+    ran = failOn("predicted_us > 1"); // a microsecond, as the name says
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.output;
+    expectHas(ran.output, ", limit <= 1 us\n");
+    ran = failOn("launches > 20us");
+    EXPECT_EQ(ran.exitCode, ExitUsage);
+    expectHas(ran.errors, "`20us` is a time, and `launches` is a plain number");
 }
 
 TEST_F(CliBench, StepsThatAreTimedSayWhichFusedNodesLost) {

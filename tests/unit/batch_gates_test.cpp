@@ -147,6 +147,48 @@ TEST(Gates, ConditionsSayWhereTheyFail) {
         EXPECT_FALSE(batch::parseCondition(wrong)) << wrong;
 }
 
+TEST(Gates, ABareNumberHasTheUnitThatTheMetricIsNamedBy) {
+    for (const char* same : {"predicted_us > 100", "predicted_us > 100us", "predicted_us > 0.1 ms",
+                             "predicted_us > 0.0001s"}) {
+        auto gate = batch::parseCondition(same);
+        ASSERT_TRUE(gate) << same;
+        EXPECT_NEAR(gate->max.value(), 100e-6, 1e-12) << same;
+        EXPECT_EQ(limitText(*gate), "<= 100 us") << same;
+    }
+    for (auto [line, limit] :
+         {std::pair(R"(a = { metric = "e2e_us", max = 1500 })", "<= 1.5 ms"),
+          {R"(a = { metric = "e2e_us", max = "1.5ms" })", "<= 1.5 ms"},
+          {R"(a = { metric = "e2e_us", max_increase = 20 })", "+20 us"},
+          {R"(a = { metric = "e2e_us", max_increase = "5%", min_abs = 20 })", "+5 %"},
+          {R"(a = { metric = "peak_bytes", max = 4096 })", "<= 4,096 B"},
+          {R"(a = { metric = "peak_bytes", max = "4KiB" })", "<= 4,096 B"},
+          {R"(a = { metric = "peak_bytes", max = "64 kB" })", "<= 64,000 B"},
+          {R"(a = { metric = "launches", min = 3, max = 3 })", "= 3"},
+          {R"(a = { metric = "speed_up", min = 1.1 })", ">= 1.1"}})
+        EXPECT_EQ(limitText(gateOf(line)), limit) << line;
+    EXPECT_DOUBLE_EQ(gateOf(R"(a = { metric = "e2e_us", max = 9, min_abs = 20 })").minAbsolute,
+                     20e-6);
+}
+
+TEST(Gates, AUnitThatTheMetricHasNotIsAMistake) {
+    EXPECT_EQ(errorOf("[gate]\na = { metric = \"launches\", max = \"20us\" }"),
+              "gates.toml:2 `max`: `20us` is a time, and `launches` is a plain number");
+    EXPECT_EQ(errorOf("[gate]\na = { metric = \"e2e_us\", max = \"20 MB\" }"),
+              "gates.toml:2 `max`: `20 MB` is a number of bytes, and `e2e_us` is a time");
+    EXPECT_EQ(errorOf("[gate]\na = { metric = \"dram_bytes\", max_increase = \"20 fish\" }"),
+              "gates.toml:2 `max_increase`: `fish` is no unit");
+    EXPECT_EQ(batch::parseCondition("peak_bytes > 2ms").error().fix,
+              "write e.g. 4096, 64kB or 2MiB; a bare number is in bytes");
+}
+
+TEST(GatesOfTime, ALimitOfMicrosecondsFails) {
+    app::Report now = report_test::sampleReport(); // e2e 2 us
+    GateRow row = judged(R"(t = { metric = "e2e_us", max = 1 })", now, now);
+    EXPECT_EQ(row.verdict, Verdict::Fail);
+    EXPECT_EQ(row.limit, "<= 1 us");
+    EXPECT_EQ(judged(R"(t = { metric = "e2e_us", max = 3 })", now, now).verdict, Verdict::Pass);
+}
+
 TEST(Gates, PredictedTimesNeedNoRun) {
     const char* gate = R"(p = { metric = "predicted_us", max_increase = "5%" })";
     EXPECT_FALSE(batch::isTimed("predicted_us"));

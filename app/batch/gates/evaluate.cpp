@@ -18,26 +18,6 @@ using app::ModelRun;
 using app::Report;
 using Verdict = GateRow::Verdict;
 
-std::string limitText(const Gate& gate) {
-    std::string out;
-    auto add = [&](const std::string& part) { out += (out.empty() ? "" : ", ") + part; };
-    auto amount = [](const Limit& limit) {
-        return limit.relative ? fmt::format("{:g} %", limit.value * 100)
-                              : fmt::format("{:g}", limit.value);
-    };
-    if (gate.maxIncrease)
-        add("+" + amount(*gate.maxIncrease));
-    if (gate.maxDecrease)
-        add("-" + amount(*gate.maxDecrease));
-    if (gate.min && gate.max && *gate.min == *gate.max)
-        add(fmt::format("= {:g}", *gate.min));
-    else if (gate.min)
-        add(fmt::format(">= {:g}", *gate.min));
-    if (gate.max && !(gate.min && *gate.min == *gate.max))
-        add(fmt::format("<= {:g}", *gate.max));
-    return isHash(gate.metric) ? "unchanged" : out;
-}
-
 bool within(double base, double now, const std::optional<Limit>& limit) {
     if (!limit)
         return true;

@@ -10,8 +10,6 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 namespace fuselage::batch {
 
@@ -27,39 +25,24 @@ struct Place {
     }
 };
 
-/// "5%", "20us", "1.5ms", "64" -> number; units of time become seconds.
-std::optional<Limit> limitFromText(std::string_view text) {
-    Limit out;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.value);
-    if (error != std::errc() || !std::isfinite(out.value) || out.value < 0)
-        return {};
-    std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
-    while (unit.starts_with(' '))
-        unit.remove_prefix(1);
-    constexpr std::pair<std::string_view, double> units[] = {
-        {"", 1}, {"%", 1e-2}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
-    for (const auto& [name, factor] : units)
-        if (unit == name) {
-            out.value *= factor;
-            out.relative = name == "%";
-            return out;
-        }
-    return {};
-}
-
-Result<Limit> limitOf(const toml::node& node, const std::string& key, const Place& place) {
+Result<Limit> limitOf(const toml::node& node, const std::string& key, const std::string& metric,
+                      const Place& place) {
     if (auto number = node.value<double>(); number && node.is_number() && *number >= 0)
-        return Limit{*number, false};
-    if (auto text = node.value<std::string>())
-        if (auto limit = limitFromText(*text))
-            return *limit;
-    return place.wrong(node, fmt::format("`{}` is no limit", key),
-                       "write a number, \"5%\" or \"20us\"");
+        return limitFromNumber(*number, metric);
+    auto text = node.value<std::string>();
+    if (!text)
+        return place.wrong(node, fmt::format("`{}` is no limit", key),
+                           "write a number, \"5%\", or with a unit \"20us\"");
+    auto limit = limitFromText(*text, metric);
+    if (!limit)
+        return place.wrong(node, fmt::format("`{}`: {}", key, limit.error().message),
+                           limit.error().fix);
+    return limit;
 }
 
-Result<void> readNumber(const toml::node& node, const std::string& key, const Place& place,
-                        std::optional<double>& out) {
-    auto limit = limitOf(node, key, place);
+Result<void> readNumber(const toml::node& node, const std::string& key, const std::string& metric,
+                        const Place& place, std::optional<double>& out) {
+    auto limit = limitOf(node, key, metric, place);
     if (!limit)
         return failure(limit.error());
     if (limit->relative)
@@ -83,27 +66,29 @@ Result<void> readWord(const toml::node& node, const std::string& key, const Plac
                        "one of: " + joined(std::vector<std::string>(words.begin(), words.end())));
 }
 
+Result<void> readMetric(const toml::node& node, const Place& place, Gate& gate) {
+    gate.metric = node.value_or(std::string());
+    if (isMetric(gate.metric))
+        return {};
+    return place.wrong(node, fmt::format("no metric `{}`", gate.metric),
+                       "one of: " + joined(metricNames()));
+}
+
+/// Every key but the metric, which says what unit a number has.
 Result<void> readKey(const std::string& key, const toml::node& node, const Place& place,
                      Gate& gate) {
-    if (key == "metric") {
-        gate.metric = node.value_or(std::string());
-        if (!isMetric(gate.metric))
-            return place.wrong(node, fmt::format("no metric `{}`", gate.metric),
-                               "one of: " + joined(metricNames()));
-        return {};
-    }
     if (key == "max_increase" || key == "max_decrease") {
-        auto limit = limitOf(node, key, place);
+        auto limit = limitOf(node, key, gate.metric, place);
         if (!limit)
             return failure(limit.error());
         (key == "max_increase" ? gate.maxIncrease : gate.maxDecrease) = *limit;
         return {};
     }
     if (key == "min" || key == "max")
-        return readNumber(node, key, place, key == "min" ? gate.min : gate.max);
+        return readNumber(node, key, gate.metric, place, key == "min" ? gate.min : gate.max);
     if (key == "min_abs") {
         std::optional<double> least;
-        auto read = readNumber(node, key, place, least);
+        auto read = readNumber(node, key, gate.metric, place, least);
         gate.minAbsolute = least.value_or(0);
         return read;
     }
@@ -148,12 +133,16 @@ Result<Gate> readGate(const std::string& id, const toml::node& node, const Place
                            "write e.g. " + id + " = { metric = \"launches\", max_increase = 0 }");
     Gate gate;
     gate.id = id;
-    for (const auto& [key, value] : *table)
-        if (auto read = readKey(std::string(key.str()), value, place, gate); !read)
-            return failure(read.error());
-    if (gate.metric.empty())
+    const toml::node* metric = table->get("metric");
+    if (metric == nullptr)
         return place.wrong(node, fmt::format("gate `{}` has no metric", id),
                            "one of: " + joined(metricNames()));
+    if (auto read = readMetric(*metric, place, gate); !read)
+        return failure(read.error());
+    for (const auto& [key, value] : *table)
+        if (key.str() != "metric")
+            if (auto read = readKey(std::string(key.str()), value, place, gate); !read)
+                return failure(read.error());
     const bool limited = gate.maxIncrease || gate.maxDecrease || gate.min || gate.max;
     if (limited && isHash(gate.metric))
         return place.wrong(node,
@@ -192,6 +181,25 @@ Result<std::vector<Gate>> parsed(const std::string& text, const std::string& fil
 
 bool comparesWithBaseline(const Gate& gate) {
     return gate.maxIncrease || gate.maxDecrease || isHash(gate.metric);
+}
+
+std::string limitText(const Gate& gate) {
+    if (isHash(gate.metric))
+        return "unchanged";
+    std::string out;
+    auto add = [&](const char* sign, const Limit& limit) {
+        out += (out.empty() ? "" : ", ") + std::string(sign) + text(limit, gate.metric);
+    };
+    if (gate.maxIncrease)
+        add("+", *gate.maxIncrease);
+    if (gate.maxDecrease)
+        add("-", *gate.maxDecrease);
+    const bool exact = gate.min && gate.max && *gate.min == *gate.max;
+    if (gate.min)
+        add(exact ? "= " : ">= ", {*gate.min});
+    if (gate.max && !exact)
+        add("<= ", {*gate.max});
+    return out;
 }
 
 Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file) {
@@ -259,9 +267,11 @@ Result<Gate> parseCondition(const std::string& text) {
     if (!isMetric(gate.metric) || isHash(gate.metric))
         return wrong(fmt::format("no metric `{}` that has a number", gate.metric),
                      "one of: " + joined(metricNames()));
-    const auto limit = limitFromText(trimmed(std::string_view(text).substr(sign + 1)));
-    if (!limit || limit->relative)
-        return wrong("the limit is no number",
+    const auto limit = limitFromText(trimmed(std::string_view(text).substr(sign + 1)), gate.metric);
+    if (!limit)
+        return wrong(limit.error().message, limit.error().fix);
+    if (limit->relative)
+        return wrong("the limit is in %, and there is nothing that it is a part of",
                      "write e.g. `slower_matches > 0` or `e2e_us > 20ms`");
     (text[sign] == '>' ? gate.max : gate.min) = limit->value;
     return gate;

@@ -3,6 +3,7 @@
 // evaluate.h.
 #pragma once
 
+#include "app/batch/gates/quantity.h"
 #include "core/support/result.h"
 
 #include <optional>
@@ -11,19 +12,13 @@
 
 namespace fuselage::batch {
 
-/// "5%" or an absolute number; times in seconds, written as "20us".
-struct Limit {
-    double value = 0;
-    bool relative = false; ///< value is a fraction
-};
-
 struct Gate {
     enum class OnAmbiguous : uint8_t { Warn, Fail };
 
     std::string id;
     std::string metric;
     std::optional<Limit> maxIncrease, maxDecrease; ///< against the baseline
-    std::optional<double> min, max;                ///< without one
+    std::optional<double> min, max;                ///< without one; of times seconds
     double minAbsolute = 0; ///< smaller changes do not count, whatever they are relatively
     int confirm = 2;        ///< of measured metrics: fresh processes that must agree
     bool warnOnly = false;
@@ -34,6 +29,9 @@ struct Gate {
 /// Otherwise it limits a number of the run alone.
 bool comparesWithBaseline(const Gate& gate);
 
+/// "+5 %", ">= 32", "<= 100 us": with the unit of the metric.
+std::string limitText(const Gate& gate);
+
 /// The table [gate] of a TOML text, in the order of their lines. Errors: "usage.gate" with file and
 /// line: unknown keys and metrics, a gate without a limit, a hash with one.
 Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file);
@@ -41,7 +39,7 @@ Result<std::vector<Gate>> parseGates(const std::string& text, const std::string&
 /// expect.toml: [MODEL] with RULE = count; each becomes a gate "expect.RULE" with min = max.
 Result<std::vector<Gate>> parseExpectations(const std::string& text, const std::string& file);
 
-/// "slower_matches > 0", "speed_up < 1.1": a gate, named as it is written, that fails where this
+/// "slower_matches > 0", "e2e_us > 20ms": a gate, named as it is written, that fails where this
 /// holds. Error "usage.gate".
 Result<Gate> parseCondition(const std::string& text);
 
