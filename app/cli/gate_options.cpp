@@ -7,6 +7,7 @@
 #include "app/report/escape.h"
 #include "app/report/github.h"
 #include "app/report/markdown.h"
+#include "app/report/verdict.h"
 #include "core/support/file.h"
 #include "dsl/suggest.h"
 
@@ -215,7 +216,12 @@ Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>
     std::vector<std::string> out;
     for (const batch::Gate& gate : gates) {
         const auto value = batch::metricOf(report, gate.metric);
-        if (!value && batch::isMeasured(gate.metric))
+        // The fused nodes that could be judged are none, which no verdict may be made of.
+        if (!value && gate.metric == "slower_matches" && app::hasTooFewRuns(report))
+            printNotes({"`" + gate.id + "` cannot be judged: " +
+                        batch::whyMissing(report, gate.metric) + "; give more --seconds"},
+                       false);
+        else if (!value && batch::isMeasured(gate.metric))
             out.push_back(fmt::format("{}: {} was not measured", gate.id, gate.metric));
         if (value &&
             ((gate.max && value->value > *gate.max) || (gate.min && value->value < *gate.min)))

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/match_verdicts.h"
 
+#include "core/support/fewest_runs.h"
+
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
@@ -136,9 +138,12 @@ void judge(const Measured& measured, const KernelsOfMatch& kernels, MatchReport&
         match.unjudged = "it has no kernel of its own";
     else if (!right.empty())
         match.measuredAfter = quantileOf(right, 0.5);
-    if (match.measuredBefore && match.measuredAfter && *match.measuredBefore > 0)
-        match.measuredRatio = compareTimings(left, right);
-    else if (match.unjudged.empty())
+    if (match.measuredBefore && match.measuredAfter && *match.measuredBefore > 0) {
+        if (std::min(left.size(), right.size()) < fewestRuns)
+            match.unjudged = "too few runs to tell";
+        else
+            match.measuredRatio = compareTimings(left, right);
+    } else if (match.unjudged.empty())
         match.unjudged = left.empty() ? "its nodes had no kernels" : "a step of it was not timed";
 }
 

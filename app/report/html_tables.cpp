@@ -70,12 +70,6 @@ std::string sourcesText(const std::vector<std::string>& sources) {
     return out;
 }
 
-std::string measuredText(const std::optional<TimingSummary>& timing) {
-    return timing ? fmt::format("{} ({} .. {})", secondsText(timing->median),
-                                secondsText(timing->p10), secondsText(timing->p90))
-                  : "not measured";
-}
-
 } // namespace
 
 std::string rulesTable(const Report& report, const scene::Scene& scene) {

@@ -73,13 +73,6 @@ std::string change(double before, double after) {
     return before > 0 ? percentText(after / before - 1) : "";
 }
 
-std::string measuredText(const std::optional<TimingSummary>& timing) {
-    if (!timing)
-        return "not measured";
-    return fmt::format("{} ({} .. {})", secondsText(timing->median), secondsText(timing->p10),
-                       secondsText(timing->p90));
-}
-
 std::string sidesText(const Report& r) {
     TextTable table({Align::Left, Align::Right, Align::Right, Align::Right});
     const SideReport &b = r.before, &a = r.after;

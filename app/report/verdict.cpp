@@ -2,6 +2,7 @@
 #include "app/report/verdict.h"
 
 #include "app/report/format.h"
+#include "core/support/fewest_runs.h"
 
 #include <fmt/format.h>
 
@@ -86,8 +87,9 @@ std::string predictionText(const Report& report) {
 std::string speedUpInterval(const Report& report) {
     const uint32_t rounds = report.after.measured ? report.after.measured->samples : 0;
     const std::string checked = report.agreement.empty() ? ", results not compared" : "";
-    if (rounds == 1) // an interval of one value would claim to be exact
-        return "one run each, no interval" + checked;
+    if (!hasInterval(report)) // one of one value would claim to be exact
+        return (rounds == 1 ? std::string("one run") : fmt::format("{} runs", rounds)) +
+               " each, no interval" + checked;
     return fmt::format("95 % interval {:.2f} .. {:.2f}, {} rounds each{}", 1 / report.ratio->high,
                        1 / report.ratio->low, rounds, checked);
 }
@@ -208,11 +210,13 @@ std::string slowerText(const Report& report) {
                                   slower.empty() ? "none" : std::to_string(slower.size()), judged,
                                   judged == 1 ? "" : "s", slower.size() > 1 ? "are" : "is",
                                   slower.size() > 1 ? "their" : "its");
+    if (judged == 0 && hasTooFewRuns(report))
+        out += ": too few runs to tell, a longer measurement does";
     if (!slower.empty())
         out += fmt::format(", by {}{}", secondsText(lost), slower.size() > 1 ? " together" : "");
     if (judged > 0 && unjudged > 0)
         out += fmt::format(" ({} more could not be judged)", unjudged);
-    const bool isSlower = report.hasSpeedUp() && report.ratio->low > 1;
+    const bool isSlower = report.hasSpeedUp() && hasInterval(report) && report.ratio->low > 1;
     if (const auto others = isSlower ? lossOfOthers(report) : std::nullopt; others && *others > 0)
         out += fmt::format(", {} what is planned beside {} takes {} longer than unfused",
                            slower.empty() ? "but" : "and", judged == 1 ? "it" : "them",
@@ -221,6 +225,28 @@ std::string slowerText(const Report& report) {
         out += fmt::format("; the whole model runs at {:.2f}x of its unfused speed",
                            1 / report.ratio->ratio);
     return out;
+}
+
+std::string measuredText(const std::optional<TimingSummary>& timing) {
+    if (!timing)
+        return "not measured";
+    if (timing->samples < fewestRuns)
+        return secondsText(timing->median);
+    return fmt::format("{} ({} .. {})", secondsText(timing->median), secondsText(timing->p10),
+                       secondsText(timing->p90));
+}
+
+bool hasInterval(const Report& report) {
+    const auto isFew = [](const std::optional<TimingSummary>& timing) {
+        return timing && timing->samples < fewestRuns;
+    };
+    return report.ratio && !isFew(report.before.measured) && !isFew(report.after.measured);
+}
+
+bool hasTooFewRuns(const Report& report) {
+    return std::any_of(report.matches.begin(), report.matches.end(), [](const MatchReport& match) {
+        return match.measuredBefore.value_or(0) > 0 && match.measuredAfter && !match.measuredRatio;
+    });
 }
 
 std::string ratioText(const MatchReport& match) {

@@ -5,6 +5,7 @@
 
 #include "app/pipeline/report.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,15 @@ std::vector<const MatchReport*> costlyMatches(const Report& report);
 /// model runs at 1.07x of its unfused speed"; "none of ..." when all won, with what other steps
 /// lost where the model is slower; empty when no step was timed.
 std::string slowerText(const Report& report);
+
+/// "34.2 ms (33.9 .. 34.8)", the median with p10 and p90; the median alone of few runs.
+std::string measuredText(const std::optional<TimingSummary>& timing);
+
+/// There is a ratio, and not of so few rounds that its interval says nothing.
+bool hasInterval(const Report& report);
+
+/// Of some fused node, whose steps were timed, too few runs to say whether it is slower.
+bool hasTooFewRuns(const Report& report);
 
 /// "1.31x (1.25 .. 1.38)": the time of a fused node over that of its nodes; why there is none.
 std::string ratioText(const MatchReport& match);

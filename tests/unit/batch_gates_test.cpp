@@ -119,6 +119,11 @@ TEST(Gates, AFusedNodeThatLostAndAFallbackFail) {
     EXPECT_EQ(judged(slower, now, now).verdict, Verdict::Pass);
     now.matches[0].measuredRatio = RatioSummary{1.5, 1.2, 1.6};
     EXPECT_EQ(judged(slower, now, now).verdict, Verdict::Fail);
+    now.matches[0].measuredRatio.reset();
+    now.matches[0].measuredBefore = 1e-6;
+    now.matches[0].measuredAfter = 9e-6;
+    EXPECT_EQ(judged(slower, now, now).verdict, Verdict::Skipped);
+    EXPECT_EQ(judged(slower, now, now).note, "too few runs to tell");
     EXPECT_EQ(judged(fallbacks, now, now).verdict, Verdict::Pass);
     now.before.kernels[0].isFallback = true;
     EXPECT_EQ(judged(fallbacks, now, now).verdict, Verdict::Fail);
@@ -269,6 +274,15 @@ TEST(GatesOfTime, OverlappingIntervalsNeverFail) {
     app::Report base = measured(1), now = measured(1.2);
     base.after.measured->high = 1.3e-3;
     EXPECT_EQ(judged(timeGate, base, now, {1.2, 1.2}).verdict, Verdict::Ambiguous);
+}
+
+TEST(GatesOfTime, OneColdRunIsNoInterval) {
+    app::Report base = measured(1), now = measured(3);
+    now.after.measured = summarise({3e-3});
+    GateRow row = judged(timeGate, base, now, {3, 3});
+    EXPECT_EQ(row.verdict, Verdict::Ambiguous);
+    EXPECT_EQ(row.note, "ambiguous: too few runs to tell");
+    EXPECT_EQ(row.now, "3.00 ms (1 run)");
 }
 
 TEST(GatesOfTime, AreRefusedAcrossDevices) {

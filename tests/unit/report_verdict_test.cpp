@@ -77,6 +77,28 @@ TEST(MatchVerdict, AFusedNodeThatTakesLongerThanItsNodesLost) {
               "1 of 1 fused node is slower than its nodes one by one, by 1.00 ms");
 }
 
+TEST(MatchVerdict, OfTooFewRunsNothingIsSaid) {
+    for (size_t runs : {1U, 2U, 3U}) {
+        Report report = twoSides();
+        app::Measured measured{timed({1e-3, 2e-3, 9e-3}), timed({4e-3, 9e-3}), {}};
+        for (app::MeasuredSide* side : {&measured.before, &measured.after})
+            for (std::vector<double>& seconds : side->stepSeconds)
+                seconds.resize(runs);
+        app::judgeMatches(measured, report);
+        const MatchReport& judged = report.matches[0];
+        EXPECT_DOUBLE_EQ(judged.measuredAfter.value(), 4e-3) << "the time itself is told";
+        EXPECT_EQ(judged.slower(), runs == 3);
+        EXPECT_EQ(report.slowerMatchCount().value_or(0), runs == 3 ? 1U : 0U);
+        EXPECT_EQ(app::hasTooFewRuns(report), runs < 3);
+        if (runs == 3)
+            continue;
+        EXPECT_EQ(app::ratioText(judged), "not judged: too few runs to tell");
+        EXPECT_EQ(app::slowerText(report), "whether the fused node is slower than its nodes one by "
+                                           "one could not be judged: too few runs to tell, a "
+                                           "longer measurement does");
+    }
+}
+
 TEST(MatchVerdict, WhatWonOrDiffersByNoiseDidNotLose) {
     Report report = twoSides();
     app::judgeMatches({timed({1e-3, 2e-3, 0}), timed({2e-3, 0}), {}}, report);
@@ -302,10 +324,14 @@ TEST(SpeedUp, OfOneRunEachHasNoInterval) {
     Report report = report_test::sampleReport();
     for (const std::string& page : {app::renderText(report), app::renderHtml(report)})
         EXPECT_NE(page.find("95 % interval 1.43 .. 1.67, 30 rounds each"), std::string::npos);
-    report.before.measured->samples = report.after.measured->samples = 1;
-    for (const std::string& page : {app::renderText(report), app::renderHtml(report)}) {
-        EXPECT_NE(page.find("one run each, no interval"), std::string::npos);
-        EXPECT_EQ(page.find("rounds each"), std::string::npos);
+    for (auto [runs, words] :
+         {std::pair(1U, "one run each, no interval"), {2U, "2 runs each, no interval"}}) {
+        report.before.measured->samples = report.after.measured->samples = runs;
+        for (const std::string& page : {app::renderText(report), app::renderHtml(report)}) {
+            EXPECT_NE(page.find(words), std::string::npos);
+            EXPECT_EQ(page.find("rounds each"), std::string::npos);
+            EXPECT_EQ(page.find("2.0 us (1.9 us .. 2.1 us)"), std::string::npos);
+        }
     }
 }
 

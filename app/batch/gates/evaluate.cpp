@@ -77,7 +77,7 @@ private:
             return set(Verdict::Skipped, "the model did not run");
         const auto now = metricOf(*m_model.report, m_gate.metric);
         if (!now)
-            return set(Verdict::Skipped, "not measured here");
+            return set(Verdict::Skipped, whyMissing(*m_model.report, m_gate.metric));
         m_row.now = text(*now);
         if (!inBounds(m_gate, now->value))
             return set(Verdict::Fail, "out of bounds");
@@ -122,6 +122,8 @@ private:
         if (floor > 0 && m_gate.maxIncrease && m_gate.maxIncrease->relative &&
             m_gate.maxIncrease->value < floor)
             m_row.note += fmt::format("; the noise here is {:.1f} %, above the limit", floor * 100);
+        if (base.hasTooFewRuns() || now.hasTooFewRuns())
+            m_row.note += ": too few runs to tell";
         if (change == Change::Ambiguous)
             m_row.verdict = Verdict::Ambiguous;
         if (change == Change::Slower)
@@ -164,7 +166,7 @@ const char* nameOf(Change change) {
 
 Change compareTimes(const MetricValue& base, const MetricValue& now, double relative,
                     double absolute) {
-    if (base.value <= 0 || base.low <= 0)
+    if (base.value <= 0 || base.low <= 0 || base.hasTooFewRuns() || now.hasTooFewRuns())
         return Change::Ambiguous;
     const double low = now.low / base.high - 1, high = now.high / base.low - 1;
     const double change = now.value / base.value - 1;

@@ -2,6 +2,7 @@
 #include "app/batch/gates/metric.h"
 
 #include "app/report/format.h"
+#include "app/report/verdict.h"
 #include "core/support/hash.h"
 
 #include <fmt/format.h>
@@ -29,7 +30,8 @@ template <typename T> Found exactly(T value, Kind kind) {
 Found timed(const std::optional<TimingSummary>& timing) {
     if (!timing || timing->samples == 0)
         return {};
-    return MetricValue{timing->median, timing->low, timing->high, Kind::Time, false};
+    return MetricValue{timing->median, timing->low, timing->high,
+                       Kind::Time,     false,       timing->samples};
 }
 
 /// For the profile that the report names; it needs no run, and has no interval.
@@ -40,8 +42,13 @@ Found predicted(const app::SideReport& side) {
 Found speedUp(const Report& report) {
     if (!report.ratio || report.ratio->low <= 0 || report.fallbackCount() > 0)
         return {};
-    return MetricValue{1 / report.ratio->ratio, 1 / report.ratio->high, 1 / report.ratio->low,
-                       Kind::Number, true};
+    const auto& measured = report.after.measured;
+    return MetricValue{1 / report.ratio->ratio,
+                       1 / report.ratio->high,
+                       1 / report.ratio->low,
+                       Kind::Number,
+                       true,
+                       measured ? measured->samples : 0};
 }
 
 Found worstAgreement(const Report& report) {
@@ -201,6 +208,11 @@ std::optional<MetricValue> metricOf(const Report& report, const std::string& nam
     return {};
 }
 
+std::string whyMissing(const Report& report, const std::string& name) {
+    return name == "slower_matches" && app::hasTooFewRuns(report) ? "too few runs to tell"
+                                                                  : "not measured here";
+}
+
 std::string changedKernels(const Report& base, const Report& now) {
     std::map<std::string, std::vector<std::string>> before, after;
     for (const KernelReport& kernel : base.after.kernels)
@@ -226,6 +238,11 @@ std::string changedKernels(const Report& base, const Report& now) {
 }
 
 std::string text(const MetricValue& value) {
+    if (value.hasTooFewRuns())
+        return fmt::format("{} ({} run{})",
+                           value.kind == Kind::Time ? app::secondsText(value.value)
+                                                    : fmt::format("{:.3g}", value.value),
+                           value.runs, value.runs == 1 ? "" : "s");
     switch (value.kind) {
     case Kind::Count:
         return app::countText(static_cast<int64_t>(value.value));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/pipeline/report.h"
+#include "core/support/fewest_runs.h"
 
 #include <optional>
 #include <string>
@@ -17,6 +18,10 @@ struct MetricValue {
     double low = 0, high = 0; ///< of Time: 95 % interval of the median
     Kind kind = Kind::Count;  ///< a Hash is equal or another, never more or less
     bool higherIsBetter = false;
+    uint32_t runs = 0; ///< that a measured time is of; 0: it is not measured
+
+    /// Of so few runs that `low` and `high` say nothing.
+    bool hasTooFewRuns() const { return runs > 0 && runs < fewestRuns; }
 };
 
 /// True for "launches", "matches.RULE", "e2e_us" and the others of metricNames.
@@ -36,6 +41,9 @@ std::vector<std::string> metricNames();
 
 /// Empty when the report does not have it ("not measured", "not compiled"): never 0.
 std::optional<MetricValue> metricOf(const app::Report& report, const std::string& name);
+
+/// Why metricOf has nothing: "not measured here", "too few runs to tell".
+std::string whyMissing(const app::Report& report, const std::string& name);
 
 /// Which kernels differ in their texts: "`F1` has another text, `Conv_4` is gone, 7 more".
 std::string changedKernels(const app::Report& base, const app::Report& now);
