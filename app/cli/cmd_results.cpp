@@ -3,6 +3,7 @@
 // wrote. Files only: nothing is run.
 #include "app/batch/baseline.h"
 #include "app/batch/outputs.h"
+#include "app/batch/pairing.h"
 #include "app/cli/command.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace fuselage::cli {
 
@@ -24,23 +26,12 @@ using app::RunReport;
 
 constexpr auto nothingRuns = [](const ModelRun&) -> std::optional<app::Report> { return {}; };
 
-const ModelRun* find(const RunReport& run, const std::string& id) {
-    for (const ModelRun& model : run.models)
-        if (model.id == id)
-            return &model;
-    return nullptr;
-}
-
-/// Else what differs is no regression.
-bool isOfOneKind(const ModelRun& a, const ModelRun& b) {
-    return a.report && b.report && batch::kindOf(*a.report) == batch::kindOf(*b.report);
-}
-
 /// Nothing where they are of one kind.
 std::string kindsText(const ModelRun& a, const ModelRun& b) {
-    return isOfOneKind(a, b) ? ""
-                             : fmt::format("  A is of {}; B is of {}: no gate compares them\n",
-                                           batch::kindOf(*a.report), batch::kindOf(*b.report));
+    return batch::areOfOneKind(a, b)
+               ? ""
+               : fmt::format("  A is of {}; B is of {}: no gate compares them\n",
+                             batch::kindOf(*a.report), batch::kindOf(*b.report));
 }
 
 /// Times with less than this between them count as the same.
@@ -82,8 +73,34 @@ std::string compareModel(const app::Report& a, const app::Report& b) {
     return out;
 }
 
+std::string comparisonText(const RunReport& before, const RunReport& now,
+                           const batch::Pairs& pairs) {
+    std::string out;
+    std::set<std::string> paired;
+    for (const ModelRun& model : now.models) {
+        auto at = pairs.find(model.id);
+        out += model.id;
+        if (at == pairs.end()) {
+            out += "\n  only in B\n";
+            continue;
+        }
+        const ModelRun& other = *at->second;
+        paired.insert(other.id);
+        out += (other.id == model.id ? "" : " (B) against " + other.id + " (A)") + "\n";
+        if (!other.report || !model.report)
+            out += "  did not run on both sides\n";
+        else
+            out += kindsText(other, model) + compareModel(*other.report, *model.report);
+    }
+    for (const ModelRun& model : before.models)
+        if (!paired.contains(model.id))
+            out += model.id + "\n  only in A\n";
+    return out;
+}
+
 struct Compare {
     std::string before, now;
+    std::vector<std::string> mapped; ///< "A=B"
     GateOptions gates;
 };
 
@@ -97,27 +114,23 @@ int compare(const Compare& options) {
     auto now = batch::readOutputs(options.now);
     if (!now)
         return reportError(now.error());
-    std::string out;
-    for (const ModelRun& model : now->models) {
-        const ModelRun* other = find(*before, model.id);
-        out += model.id + "\n";
-        if (!other || !other->report || !model.report)
-            out += other ? "  did not run on both sides\n" : "  only in B\n";
-        else
-            out += kindsText(*other, model) + compareModel(*other->report, *model.report);
-    }
-    for (const ModelRun& model : before->models)
-        if (!find(*now, model.id))
-            out += model.id + "\n  only in A\n";
-    printOut(out);
+    auto pairs = batch::pairModels(*before, *now, options.mapped);
+    if (!pairs)
+        return reportError(pairs.error());
+    printOut(comparisonText(*before, *now, *pairs));
+    const bool asked = !gates->empty() || !options.gates.failOn.empty();
+    const bool byBaseline = std::any_of(gates->begin(), gates->end(), batch::comparesWithBaseline);
+    if (asked)
+        if (auto some = batch::requirePairs(*before, *now, *pairs, byBaseline); !some)
+            return reportError(some.error());
     // Gates judge B alone by A: earlier verdicts of B are not this comparison's.
     now->gates.clear();
     now->reasons.clear();
     auto baseline = [&](const ModelRun& model) -> std::optional<batch::Baseline> {
-        const ModelRun* other = find(*before, model.id);
-        if (!other || !isOfOneKind(*other, model))
+        auto other = pairs->find(model.id);
+        if (other == pairs->end() || !batch::areOfOneKind(*other->second, model))
             return {};
-        return batch::Baseline{*other->report, {}};
+        return batch::Baseline{*other->second->report, {}};
     };
     batch::judge({*gates, batch::Policy::Lenient, baseline, nothingRuns}, *now);
     return gates->empty() ? ExitOk : printVerdict(*now, options.gates);
@@ -206,6 +219,9 @@ Action addCompare(CLI::App& app) {
     auto options = std::make_shared<Compare>();
     app.add_option("a", options->before, "report or folder of a batch: the baseline")->required();
     app.add_option("b", options->now, "report or folder of a batch")->required();
+    app.add_option("--map", options->mapped,
+                   "A=B: model A of the first is compared with model B of the second; repeatable. "
+                   "Equal names are, and one against one");
     addGateOptions(app, options->gates);
     return [options] { return compare(*options); };
 }

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/batch/pairing.h"
+
+#include "app/batch/baseline.h"
+#include "core/support/text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace fuselage::batch {
+
+using app::ModelRun;
+using app::RunReport;
+
+namespace {
+
+const ModelRun* modelOf(const RunReport& run, const std::string& id) {
+    auto at = std::find_if(run.models.begin(), run.models.end(),
+                           [&](const ModelRun& model) { return model.id == id; });
+    return at == run.models.end() ? nullptr : &*at;
+}
+
+std::string idsOf(const RunReport& run) {
+    constexpr size_t most = 5;
+    std::vector<std::string> ids;
+    for (size_t i = 0; i < run.models.size() && i < most; ++i)
+        ids.push_back("`" + run.models[i].id + "`");
+    return (ids.empty() ? "none" : joined(ids)) +
+           (run.models.size() > most ? fmt::format(" and {} more", run.models.size() - most) : "");
+}
+
+Failure wrongMap(const std::string& what, const RunReport& a, const RunReport& b) {
+    return failure(
+        "usage.map", what, "--map",
+        fmt::format("write --map A=B once for each pair; A has {}, B has {}", idsOf(a), idsOf(b)));
+}
+
+} // namespace
+
+Result<Pairs> pairModels(const RunReport& a, const RunReport& b,
+                         const std::vector<std::string>& mapped) {
+    Pairs out;
+    std::set<const ModelRun*> taken;
+    for (const std::string& text : mapped) {
+        const size_t equals = text.find('=');
+        if (equals == std::string::npos)
+            return wrongMap("`" + text + "` is not A=B", a, b);
+        const std::string left = text.substr(0, equals), right = text.substr(equals + 1);
+        const ModelRun* before = modelOf(a, left);
+        if (before == nullptr)
+            return wrongMap("A has no model `" + left + "`", a, b);
+        if (modelOf(b, right) == nullptr)
+            return wrongMap("B has no model `" + right + "`", a, b);
+        if (!taken.insert(before).second || !out.emplace(right, before).second)
+            return wrongMap("`" + text + "` names a model that another pair has", a, b);
+    }
+    for (const ModelRun& model : b.models)
+        if (const ModelRun* before = modelOf(a, model.id);
+            before != nullptr && !taken.contains(before) && !out.contains(model.id))
+            out.emplace(model.id, before);
+    if (a.models.size() == 1 && b.models.size() == 1)
+        out.emplace(b.models[0].id, &a.models[0]);
+    return out;
+}
+
+bool areOfOneKind(const ModelRun& a, const ModelRun& b) {
+    return a.report && b.report && kindOf(*a.report) == kindOf(*b.report);
+}
+
+Result<void> requirePairs(const RunReport& a, const RunReport& b, const Pairs& pairs,
+                          bool byBaseline) {
+    std::string kinds; // of the first two that are not of one
+    bool ran = false, alike = false;
+    for (const ModelRun& model : b.models) {
+        auto at = pairs.find(model.id);
+        if (at == pairs.end() || !at->second->report || !model.report)
+            continue;
+        ran = true;
+        alike = alike || areOfOneKind(*at->second, model);
+        if (kinds.empty() && !areOfOneKind(*at->second, model))
+            kinds = fmt::format("`{}` is of {} in A and of {} in B", model.id,
+                                kindOf(*at->second->report), kindOf(*model.report));
+    }
+    if (!ran && !pairs.empty())
+        return failure("usage.compare", "nothing was compared: no model ran on both sides", "",
+                       "run again what failed; its folder says why");
+    if (!ran)
+        return failure("usage.compare",
+                       fmt::format("nothing was compared: A has {}, B has {}", idsOf(a), idsOf(b)),
+                       "", "say which belong together with --map A=B, once for each pair");
+    if (byBaseline && !alike)
+        return failure("usage.compare", "nothing was compared: " + kinds, "",
+                       "make both with the same --device, --backend, --precision and --dim");
+    return {};
+}
+
+} // namespace fuselage::batch

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// `fuselage compare`: two releases of a model in CI. What is paired, what fails, what is told.
+#include "tests/cli/cli.h"
+#include "tests/support/json_schema.h"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+using namespace fuselage::cli_test;
+using nlohmann::json;
+
+namespace {
+
+class CliCompare : public Command {
+protected:
+    /// A report of a convolution and a Relu for `batch` images in FILE.json; the model's file is
+    /// called so too.
+    void report(const std::string& name, int images, const std::vector<std::string>& more = {},
+                const std::string& activation = "Relu") const {
+        writeText("g (float[" + std::to_string(images) + ",4] x) => (float[" +
+                  std::to_string(images) + ",4] y) { a = Exp(x)  y = " + activation + "(a) }");
+        std::filesystem::rename(folder.file("m.onnx"), folder.file(name + ".onnx"));
+        std::vector<std::string> arguments{
+            "bench",    name + ".onnx", "--no-verify", "--no-measure",
+            "--report", name + ".json", "--device",    "t4"};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const ProcessResult ran = run(arguments);
+        ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    }
+
+    ProcessResult compare(std::vector<std::string> options, const std::string& a = "net-1.0.json",
+                          const std::string& b = "net-1.1.json") const {
+        std::vector<std::string> arguments{"compare", a, b};
+        arguments.insert(arguments.end(), options.begin(), options.end());
+        return run(arguments);
+    }
+};
+
+constexpr const char* countGate = "[gate]\nlaunches = { metric = \"launches\", max_increase = 0 }\n"
+                                  "logical = { metric = \"logical_bytes\", max_increase = 0 }\n";
+
+} // namespace
+
+TEST_F(CliCompare, OneModelIsComparedWithOneWhateverTheyAreCalled) {
+    report("net-1.0", 1);
+    report("net-1.1", 2);
+    folder.write("gates.toml", countGate);
+    ProcessResult ran = compare({});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    expectHas(ran.output, "net-1.1 (B) against net-1.0 (A)\n");
+    expectHas(ran.output, "logical_bytes");
+    EXPECT_EQ(ran.output.find("only in"), std::string::npos) << ran.output;
+    ran = compare({"--gate", "gates.toml"});
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.output;
+    expectHas(ran.output, "fail net-1.1: logical_bytes was");
+    EXPECT_EQ(compare({"--gate", "gates.toml"}, "net-1.1.json", "net-1.0.json").exitCode, ExitOk);
+}
+
+TEST_F(CliCompare, ManyModelsArePairedByNameOrByMap) {
+    for (const char* name : {"models1/a", "models1/old", "models2/a", "models2/new"}) {
+        std::filesystem::create_directories(
+            folder.file(name).substr(0, folder.file(name).rfind('/')));
+        writeText("g (float[1,4] x) => (float[1,4] y) { a = Exp(x)  y = Relu(a) }");
+        std::filesystem::rename(folder.file("m.onnx"), folder.file(std::string(name) + ".onnx"));
+    }
+    for (const char* part : {"1", "2"})
+        ASSERT_EQ(run({"batch", std::string("models") + part, "-o", std::string("out") + part,
+                       "--no-verify", "--no-models"})
+                      .exitCode,
+                  ExitOk);
+    ProcessResult ran = compare({}, "out1", "out2");
+    expectHas(ran.output, "new\n  only in B\n");
+    expectHas(ran.output, "old\n  only in A\n");
+    ran = compare({"--map", "old=new"}, "out1", "out2");
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    expectHas(ran.output, "new (B) against old (A)\n");
+    EXPECT_EQ(ran.output.find("only in"), std::string::npos) << ran.output;
+    expectRefused({"compare", "out1", "out2", "--map", "odl=new"}, ExitUsage,
+                  {"A has no model `odl`", "A has `a`, `old`, B has `a`, `new`"});
+    expectRefused({"compare", "out1", "out2", "--map", "old=new", "--map", "a=new"}, ExitUsage,
+                  {"`a=new` names a model that another pair has"});
+}
+
+TEST_F(CliCompare, AGateOfWhatWasNotComparedFailsAndSaysHow) {
+    folder.write("gates.toml", countGate);
+    for (const char* part : {"1", "2"})
+        for (const char* name : {"x", "y"}) {
+            const std::string models = std::string("models") + part;
+            std::filesystem::create_directories(folder.file(models));
+            writeText("g (float[1,4] x) => (float[1,4] y) { a = Exp(x)  y = Relu(a) }");
+            std::filesystem::rename(folder.file("m.onnx"),
+                                    folder.file(models + "/" + name + part + ".onnx"));
+        }
+    for (const char* part : {"1", "2"})
+        ASSERT_EQ(run({"batch", std::string("models") + part, "-o", std::string("out") + part,
+                       "--no-verify", "--no-models"})
+                      .exitCode,
+                  ExitOk);
+    EXPECT_EQ(compare({}, "out1", "out2").exitCode, ExitOk) << "nobody asked for a verdict";
+    for (const std::vector<std::string>& asked :
+         {std::vector<std::string>{"--gate", "gates.toml"}, {"--fail-on", "regress"}}) {
+        const ProcessResult ran = compare(asked, "out1", "out2");
+        EXPECT_EQ(ran.exitCode, ExitUsage) << ran.output;
+        expectHas(ran.errors, "nothing was compared: A has `x1`, `y1`, B has `x2`, `y2`");
+        expectHas(ran.errors, "--map A=B");
+    }
+    report("net-1.0", 1);
+    report("net-1.1", 1, {"--precision", "fp16"});
+    const ProcessResult ran = compare({"--gate", "gates.toml"});
+    EXPECT_EQ(ran.exitCode, ExitUsage) << ran.output;
+    expectHas(ran.errors, "nothing was compared: `net-1.1` is of t4 (run by cpu), fp32 in A and of "
+                          "t4 (run by cpu), fp16 in B");
+}
