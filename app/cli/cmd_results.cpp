@@ -105,7 +105,7 @@ struct Compare {
 };
 
 int compare(const Compare& options) {
-    auto gates = loadGates(options.gates);
+    auto gates = loadGates(options.gates, Regress::HasDefaults);
     if (!gates)
         return reportError(gates.error());
     auto before = batch::readOutputs(options.before);
@@ -132,7 +132,7 @@ int compare(const Compare& options) {
             return {};
         return batch::Baseline{*other->second->report, {}};
     };
-    batch::judge({*gates, batch::Policy::Lenient, baseline, nothingRuns}, *now);
+    batch::judge({*gates, batch::Policy::Lenient, baseline, nothingRuns, true}, *now);
     return gates->empty() ? ExitOk : printVerdict(*now, options.gates);
 }
 
@@ -156,7 +156,7 @@ int merge(const Merge& options) {
     auto merged = batch::mergeRuns(runs);
     if (!merged)
         return reportError(merged.error());
-    if (auto judged = applyGates(options.gates, *gates, nothingRuns, *merged); !judged)
+    if (auto judged = applyGates(options.gates, *gates, nothingRuns, *merged, true); !judged)
         return reportError(judged.error());
     for (size_t i = 0; i < runs.size(); ++i)
         if (auto copied = batch::copyModels(runs[i], options.folders[i], options.output); !copied)

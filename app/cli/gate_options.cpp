@@ -9,6 +9,7 @@
 #include "app/report/markdown.h"
 #include "app/report/verdict.h"
 #include "core/support/file.h"
+#include "core/support/text.h"
 #include "dsl/suggest.h"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <map>
@@ -103,6 +105,22 @@ void tellGithub(const RunReport& run) {
         fmt::print(stderr, "fuselage: {}: the summary cannot be written\n", file);
 }
 
+/// "skipped time: e2e_us of 3 models (not measured here)": a gate that could not fail is not one
+/// that held.
+std::vector<std::string> skippedLines(const std::vector<GateRow>& gates) {
+    std::map<std::array<std::string, 3>, std::vector<std::string>> models;
+    for (const GateRow& gate : gates)
+        if (gate.verdict == GateRow::Verdict::Skipped)
+            models[{gate.id, gate.metric, gate.note}].push_back(gate.model);
+    std::vector<std::string> out;
+    out.reserve(models.size());
+    for (const auto& [row, names] : models)
+        out.push_back(fmt::format(
+            "skipped {}: {} of {} ({})", row[0], row[1],
+            names.size() == 1 ? names[0] : fmt::format("{} models", names.size()), row[2]));
+    return out;
+}
+
 } // namespace
 
 void addGateOptions(CLI::App& app, GateOptions& options) {
@@ -122,7 +140,7 @@ void addGateOptions(CLI::App& app, GateOptions& options) {
                  "GitHub Actions: annotations, and the summary of the job");
 }
 
-Result<std::vector<batch::Gate>> loadGates(const GateOptions& options) {
+Result<std::vector<batch::Gate>> loadGates(const GateOptions& options, Regress regress) {
     std::vector<batch::Gate> out;
     if (auto added = addFile(options.gates, batch::parseGates, out); !added)
         return failure(added.error());
@@ -130,8 +148,20 @@ Result<std::vector<batch::Gate>> loadGates(const GateOptions& options) {
         return failure(added.error());
     if (auto added = addConditions(options.failOn, out); !added)
         return failure(added.error());
-    if (!options.baseline.empty() && options.policy != "create" &&
-        std::none_of(out.begin(), out.end(), batch::comparesWithBaseline))
+    const bool byBaseline = std::any_of(out.begin(), out.end(), batch::comparesWithBaseline);
+    if (contains(options.failOn, "regress") && !byBaseline && regress == Regress::HasDefaults) {
+        const auto defaults = batch::regressionGates();
+        out.insert(out.end(), defaults.begin(), defaults.end());
+        printNotes(
+            {"no --gate says what a regression is: " +
+             joined(defaults,
+                    [](const batch::Gate& gate) { return gate.metric + " " + limitText(gate); })},
+            false);
+    } else if (contains(options.failOn, "regress") && out.empty()) {
+        return failure("usage.gate", "`regress` has no gate that could fail", "--fail-on",
+                       "give limits with --gate, and --baseline for those on what may change");
+    }
+    if (!options.baseline.empty() && options.policy != "create" && !byBaseline)
         return failure("usage.gate", "no gate compares with the baseline", "--baseline",
                        "give limits on what may change with --gate, such as "
                        "`max_increase = 0`; or leave --baseline out");
@@ -176,7 +206,7 @@ Result<void> requireMeasured(const GateOptions& options) {
 }
 
 Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gate>& gates,
-                        Again again, RunReport& run) {
+                        Again again, RunReport& run, bool finished) {
     std::optional<Error> problem;
     RunReport missing;
     missing.version = run.version;
@@ -192,7 +222,7 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
             missing.models.push_back(model);
         return std::move(*found);
     };
-    batch::judge({gates, policyOf(options.policy), baseline, again}, run);
+    batch::judge({gates, policyOf(options.policy), baseline, again, finished}, run);
     if (problem)
         return failure(*problem);
     for (const ModelRun& model : missing.models)
@@ -242,6 +272,8 @@ int printVerdict(const RunReport& run, const GateOptions& options) {
                                 gate.metric, gate.base.empty() ? "" : " was " + gate.base + ",",
                                 gate.now.empty() ? "unknown" : gate.now, gate.limit,
                                 gate.note.empty() ? "" : " (" + gate.note + ")"));
+    for (const std::string& line : skippedLines(run.gates))
+        addLine(line);
     for (const ModelRun& model : run.models)
         if (model.state != ModelRun::State::Done)
             addLine(fmt::format("{} {}: {}", nameOf(model.state), model.id, model.message));

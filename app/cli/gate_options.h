@@ -28,8 +28,13 @@ struct GateOptions {
 /// --gate, --expect, --baseline, --baseline-policy, --fail-on, --exit-zero, --github
 void addGateOptions(CLI::App& app, GateOptions& options);
 
+/// What `--fail-on regress` is where no gate compares with a baseline: a mistake, or
+/// regressionGates, which a note says.
+enum class Regress : uint8_t { NeedsGates, HasDefaults };
+
 /// Gates and expectations of the files. Errors "file.read", "usage.gate".
-Result<std::vector<batch::Gate>> loadGates(const GateOptions& options);
+Result<std::vector<batch::Gate>> loadGates(const GateOptions& options,
+                                           Regress regress = Regress::NeedsGates);
 
 /// Says which models and rules gates name that are none of these: perhaps one was renamed.
 void noteUnknown(const std::vector<batch::Gate>& gates, const std::vector<std::string>& models,
@@ -46,9 +51,9 @@ Result<void> requireMeasured(const GateOptions& options);
 using Again = FunctionRef<std::optional<app::Report>(const app::ModelRun& model)>;
 
 /// Judges the run by the baseline folder; with the policy `create` models without a baseline get
-/// one.
+/// one. `finished`: of batch::Judging.
 Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gate>& gates,
-                        Again again, app::RunReport& run);
+                        Again again, app::RunReport& run, bool finished = false);
 
 /// Prints the verdict, what failed and why, also as the host of the job reads it; the exit code.
 int printVerdict(const app::RunReport& run, const GateOptions& options);

@@ -29,6 +29,18 @@ protected:
         ASSERT_EQ(ran.exitCode, ExitOk) << ran.errors;
     }
 
+    /// Writes TO.json: FROM.json as if the fused side had taken `microseconds`, within a percent.
+    void timed(const std::string& from, const std::string& to, double microseconds,
+               int threads = 2) const {
+        json document = json::parse(readAll(folder.file(from + ".json")));
+        json& after = document["timings"]["after"];
+        after = {{"median_us", microseconds},      {"p10_us", microseconds * 0.98},
+                 {"p90_us", microseconds * 1.02},  {"low_us", microseconds * 0.99},
+                 {"high_us", microseconds * 1.01}, {"samples", 50}};
+        document["timings"]["machine"]["threads"] = threads;
+        folder.write(to + ".json", document.dump());
+    }
+
     ProcessResult compare(std::vector<std::string> options, const std::string& a = "net-1.0.json",
                           const std::string& b = "net-1.1.json") const {
         std::vector<std::string> arguments{"compare", a, b};
@@ -111,4 +123,38 @@ TEST_F(CliCompare, AGateOfWhatWasNotComparedFailsAndSaysHow) {
     EXPECT_EQ(ran.exitCode, ExitUsage) << ran.output;
     expectHas(ran.errors, "nothing was compared: `net-1.1` is of t4 (run by cpu), fp32 in A and of "
                           "t4 (run by cpu), fp16 in B");
+}
+
+TEST_F(CliCompare, ATimeThatIsSlowerBeyondDoubtFails) {
+    report("m", 1);
+    timed("m", "net-1.0", 500);
+    timed("m", "net-1.1", 1690);
+    folder.write("gates.toml", "[gate]\ntime = { metric = \"e2e_us\", max_increase = \"5%\" }\n");
+    ProcessResult ran = compare({"--gate", "gates.toml"});
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.output;
+    expectHas(ran.output, "fail m: e2e_us was 500.0 us (495.0 us .. 505.0 us), is 1.69 ms");
+    ran = compare({"--fail-on", "regress"});
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.output;
+    expectHas(ran.errors, "no --gate says what a regression is: launches +0, logical_bytes +0 B, "
+                          "e2e_us +5 %");
+    EXPECT_EQ(compare({"--fail-on", "verify", "--gate", "gates.toml"}).exitCode, ExitOk);
+    timed("m", "net-1.1", 510);
+    EXPECT_EQ(compare({"--fail-on", "regress"}).exitCode, ExitOk);
+    EXPECT_EQ(compare({"--gate", "gates.toml"}).exitCode, ExitOk);
+}
+
+TEST_F(CliCompare, TimesThatCannotBeJudgedAreSaid) {
+    report("m", 1);
+    timed("m", "net-1.0", 500);
+    timed("m", "net-1.1", 1690, 1);
+    folder.write("gates.toml", "[gate]\ntime = { metric = \"e2e_us\", max_increase = \"5%\" }\n");
+    ProcessResult ran = compare({"--gate", "gates.toml"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output;
+    expectHas(ran.output,
+              "skipped time: e2e_us of m (not comparable: measured with 2 and 1 threads)");
+    report("net-1.1", 1);
+    expectHas(compare({"--gate", "gates.toml"}).output,
+              "skipped time: e2e_us of net-1.1 (not measured here)");
+    expectRefused({"batch", "m.onnx", "-o", "out", "--fail-on", "regress"}, ExitUsage,
+                  {"`regress` has no gate that could fail"});
 }

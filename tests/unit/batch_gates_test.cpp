@@ -276,6 +276,38 @@ TEST(GatesOfTime, OverlappingIntervalsNeverFail) {
     EXPECT_EQ(judged(timeGate, base, now, {1.2, 1.2}).verdict, Verdict::Ambiguous);
 }
 
+TEST(GatesOfTime, OfFinishedRunsTheWholeIntervalMustBeAboveTheLimit) {
+    auto finished = [](const app::Report& base, const app::Report& now, const char* line) {
+        app::RunReport run = app::runOf(now);
+        auto baseline = [&](const app::ModelRun&) { return std::optional(Baseline{base, {}}); };
+        auto nothing = [](const app::ModelRun&) -> std::optional<app::Report> { return {}; };
+        judge({{gateOf(line)}, Policy::Lenient, baseline, nothing, true}, run);
+        return run.gates.at(0);
+    };
+    app::Report base = measured(1), now = measured(3.38);
+    EXPECT_EQ(finished(base, now, timeGate).verdict, Verdict::Fail);
+    EXPECT_EQ(finished(base, now, timeGate).note, "slower");
+    now.machine.othersBusy = 1.5;
+    EXPECT_EQ(finished(base, now, timeGate).note, "slower, measured beside other processes");
+    EXPECT_EQ(finished(now, base, timeGate).verdict, Verdict::Pass);
+    // Above the limit in the middle, below it at the end: only fresh processes could tell.
+    now = measured(1.07);
+    now.after.measured->low = 1.02 * base.after.measured->high;
+    EXPECT_EQ(finished(base, now, timeGate).verdict, Verdict::Ambiguous);
+    EXPECT_EQ(finished(base, now, R"(t = { metric = "e2e_us", max_increase = "5%", confirm = 0 })")
+                  .verdict,
+              Verdict::Fail);
+    now = measured(3.38);
+    now.machine.threadsUsed = 1;
+    EXPECT_EQ(finished(base, now, timeGate).verdict, Verdict::Skipped);
+    // More is better here: half of the speed-up is gone.
+    const char* speedUp = R"(s = { metric = "speed_up", max_decrease = "5%" })";
+    now = base;
+    now.ratio = RatioSummary{1.32, 1.3, 1.34};
+    EXPECT_EQ(finished(base, now, speedUp).verdict, Verdict::Fail);
+    EXPECT_EQ(finished(now, base, speedUp).verdict, Verdict::Pass);
+}
+
 TEST(GatesOfTime, OneColdRunIsNoInterval) {
     app::Report base = measured(1), now = measured(3);
     now.after.measured = summarise({3e-3});

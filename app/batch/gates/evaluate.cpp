@@ -2,6 +2,7 @@
 #include "app/batch/gates/evaluate.h"
 
 #include "app/report/format.h"
+#include "app/report/measured.h"
 
 #include <fmt/format.h>
 
@@ -126,8 +127,27 @@ private:
             m_row.note += ": too few runs to tell";
         if (change == Change::Ambiguous)
             m_row.verdict = Verdict::Ambiguous;
-        if (change == Change::Slower)
+        if (change == Change::Slower && m_judging.finished)
+            decideFinished(base, now, limits);
+        else if (change == Change::Slower)
             confirm(base, limits);
+    }
+
+    /// Between processes times differ by more than an interval of one knows: without fresh ones the
+    /// least change that both intervals allow must be above the limits.
+    void decideFinished(const MetricValue& base, const MetricValue& now, const TimeLimits& limits) {
+        const double least = now.higherIsBetter ? 1 - now.high / base.low : now.low / base.high - 1;
+        if (m_gate.confirm > 0 &&
+            (least <= limits.relative || least * base.value <= limits.absolute))
+            return set(Verdict::Ambiguous, "slower, but not by the whole interval of the change, "
+                                           "and no fresh process can confirm it");
+        std::string note = "slower";
+        for (const Report* report : {&m_baseline->report, &*m_model.report})
+            if (!app::busyText(report->machine).empty()) {
+                note += ", measured beside other processes";
+                break;
+            }
+        set(Verdict::Fail, note);
     }
 
     void confirm(const MetricValue& base, const TimeLimits& limits) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What gates say of a run: exact metrics by their numbers, measured ones by intervals, never across
-// devices, and only after fresh processes agree.
+// devices, and only after fresh processes agree, where there can be some.
 #pragma once
 
 #include "app/batch/gates/gate.h"
@@ -38,6 +38,9 @@ struct Judging {
     FunctionRef<std::optional<Baseline>(const app::ModelRun& model)> baseline;
     /// The model in a fresh process; empty: cannot be had.
     FunctionRef<std::optional<app::Report>(const app::ModelRun& model)> again;
+    /// Nothing can run again. Instead of fresh processes the whole interval of the change, above
+    /// the limits, confirms that a time is slower.
+    bool finished = false;
 };
 
 /// Appends the rows of all gates, and their reasons: "gate:ID", "expect:ID", "time:ID". Rows of

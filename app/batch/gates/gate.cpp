@@ -202,6 +202,18 @@ std::string limitText(const Gate& gate) {
     return out;
 }
 
+std::vector<Gate> regressionGates() {
+    constexpr std::pair<const char*, Limit> limits[] = {
+        {"launches", {0, false}}, {"logical_bytes", {0, false}}, {"e2e_us", {0.05, true}}};
+    std::vector<Gate> out;
+    for (const auto& [metric, limit] : limits) {
+        Gate& gate = out.emplace_back();
+        gate.id = gate.metric = metric;
+        gate.maxIncrease = limit;
+    }
+    return out;
+}
+
 Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file) {
     const Place place{file};
     return parsed(text, file, [&](const toml::table& root) -> Result<std::vector<Gate>> {

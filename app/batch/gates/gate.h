@@ -32,6 +32,10 @@ bool comparesWithBaseline(const Gate& gate);
 /// "+5 %", ">= 32", "<= 100 us": with the unit of the metric.
 std::string limitText(const Gate& gate);
 
+/// What `--fail-on regress` means where nobody wrote gates: launches and logical bytes may not
+/// grow, e2e_us by 5 %.
+std::vector<Gate> regressionGates();
+
 /// The table [gate] of a TOML text, in the order of their lines. Errors: "usage.gate" with file and
 /// line: unknown keys and metrics, a gate without a limit, a hash with one.
 Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file);
