@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <sstream>
 
@@ -75,6 +76,32 @@ std::optional<fs::path> folderOf(const std::string& base, const std::string& has
     return {};
 }
 
+/// "resnet50" of "resnet50.0123456789abcdef".
+std::string idOf(const std::string& key) {
+    return key.substr(0, key.rfind('.'));
+}
+
+/// The last written of this id and kind.
+const BaselineEntry* lastOf(const std::vector<BaselineEntry>& entries, const ModelRun& model) {
+    const BaselineEntry* out = nullptr;
+    const std::string kind = kindOf(*model.report);
+    for (const BaselineEntry& entry : entries)
+        if (idOf(entry.key) == model.id && entry.provenance.kind == kind &&
+            (out == nullptr || entry.provenance.order > out->provenance.order))
+            out = &entry;
+    return out;
+}
+
+/// Grows only where another structure was written since, so that git sees no change without one.
+size_t orderOf(const fs::path& folder, const ModelRun& model) {
+    const auto entries = listBaselines(folder.parent_path().string());
+    const BaselineEntry* last = entries ? lastOf(*entries, model) : nullptr;
+    if (last == nullptr)
+        return 1;
+    return last->key == folder.filename().string() ? std::max<size_t>(last->provenance.order, 1)
+                                                   : last->provenance.order + 1;
+}
+
 Result<void> updateOne(const fs::path& folder, const ModelRun& model, const std::string& version,
                        const std::string& commit) {
     std::error_code error;
@@ -92,9 +119,10 @@ Result<void> updateOne(const fs::path& folder, const ModelRun& model, const std:
             return written;
         dropOld(folder, baselineWindow);
     }
-    const std::string provenance = fmt::format(
-        "commit = {}\nmachine = {}\nkind = {}\nruns = {}\n", commit.empty() ? "unknown" : commit,
-        model.report->machine.cpu, kindOf(*model.report), timingFiles(folder).size());
+    const std::string provenance =
+        fmt::format("commit = {}\nmachine = {}\nkind = {}\norder = {}\nruns = {}\n",
+                    commit.empty() ? "unknown" : commit, model.report->machine.cpu,
+                    kindOf(*model.report), orderOf(folder, model), timingFiles(folder).size());
     if (auto written = writeFile(provenance, (folder / "provenance.txt").string()); !written)
         return written;
     return writeFile(app::renderResults(run), (folder / "results.json").string());
@@ -129,13 +157,19 @@ Result<void> updateBaseline(const std::string& folder, const RunReport& run,
 }
 
 Result<std::optional<Baseline>> findBaseline(const std::string& folder, const ModelRun& model) {
-    const auto at = folderOf(folder, hashOf(model));
+    auto at = folderOf(folder, hashOf(model));
+    const bool isOther = !at;
+    if (!at)
+        if (const auto entries = listBaselines(folder))
+            if (const BaselineEntry* last = lastOf(*entries, model))
+                at = fs::path(folder) / last->key;
     if (!at)
         return std::optional<Baseline>();
     auto results = readFile((*at / "results.json").string());
     if (!results)
         return failure(results.error());
     std::optional<Baseline> out(Baseline{});
+    out->isOfOtherStructure = isOther;
     std::vector<fs::path> files = timingFiles(*at);
     // The newest last: it stays the baseline's report.
     for (size_t i = 0; i < std::max<size_t>(files.size(), 1); ++i) {
@@ -173,6 +207,8 @@ Result<std::vector<BaselineEntry>> listBaselines(const std::string& folder) {
                 entry.provenance.machine = line.substr(10);
             if (line.starts_with("kind = "))
                 entry.provenance.kind = line.substr(7);
+            if (line.starts_with("order = ")) // none: an older version wrote it
+                std::from_chars(line.data() + 8, line.data() + line.size(), entry.provenance.order);
         }
         entry.provenance.runs = timingFiles(at->path()).size();
         out.push_back(std::move(entry));
@@ -188,7 +224,7 @@ std::vector<std::string> kindsOf(const std::string& folder, const std::string& i
     std::vector<std::string> out;
     if (auto entries = listBaselines(folder))
         for (const BaselineEntry& entry : *entries)
-            if (entry.key.substr(0, entry.key.rfind('.')) == id && !entry.provenance.kind.empty())
+            if (idOf(entry.key) == id && !entry.provenance.kind.empty())
                 out.push_back(entry.provenance.kind);
     return out;
 }

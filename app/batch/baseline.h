@@ -18,6 +18,7 @@ constexpr size_t baselineWindow = 20; ///< runs whose times are kept
 struct Provenance {
     std::string commit, machine;
     std::string kind; ///< kindOf() of the results
+    size_t order = 0; ///< of the baselines of one name and kind, the last written has the highest
     size_t runs = 0;  ///< whose times are there
 };
 
@@ -33,7 +34,9 @@ std::string kindOf(const app::Report& report);
 Result<void> updateBaseline(const std::string& folder, const app::RunReport& run,
                             const std::string& commit);
 
-/// Empty when there is none. Error when there is one that cannot be read.
+/// By its structure, since files are renamed; else the last one of its id and kind, which is of
+/// another structure and says so. Empty when there is none. Error when there is one that cannot
+/// be read.
 Result<std::optional<Baseline>> findBaseline(const std::string& folder, const app::ModelRun& model);
 
 /// Of the baselines of a model by its id, whatever its structure: for saying what there is.

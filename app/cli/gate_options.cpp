@@ -218,7 +218,7 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
             problem = found.error();
             return {};
         }
-        if (!*found)
+        if (!*found || (*found)->isOfOtherStructure)
             missing.models.push_back(model);
         return std::move(*found);
     };
@@ -226,13 +226,11 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
     if (problem)
         return failure(*problem);
     for (const ModelRun& model : missing.models)
-        if (const auto kinds = batch::kindsOf(options.baseline, model.id); !kinds.empty())
-            printNotes(
-                {fmt::format("{} is of {}; its baselines are of {}", model.id,
-                             batch::kindOf(*model.report), fmt::join(kinds, "; of ")) +
-                 (contains(kinds, batch::kindOf(*model.report)) ? ": its structure has changed"
-                                                                : "")},
-                false);
+        if (const auto kinds = batch::kindsOf(options.baseline, model.id);
+            !kinds.empty() && !contains(kinds, batch::kindOf(*model.report)))
+            printNotes({fmt::format("{} is of {}; its baselines are of {}", model.id,
+                                    batch::kindOf(*model.report), fmt::join(kinds, "; of "))},
+                       false);
     if (options.policy == "create" && !options.baseline.empty())
         return batch::updateBaseline(options.baseline, missing, "");
     return {};

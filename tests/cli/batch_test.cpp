@@ -123,6 +123,47 @@ TEST_F(CliBatch, AGateFailsWhenAFusionIsLostAndPassesWhenItIsBack) {
               ExitOk);
 }
 
+TEST_F(CliBatch, ABaselineOfAnotherStructureIsShownAndFailsUnlessLenient) {
+    fs::create_directory(folder.file("one"));
+    const auto model = [&](const std::string& nodes) {
+        writeText("g (float[1,4] x) => (float[1,4] y) { " + nodes + " }");
+        fs::rename(folder.file("m.onnx"), folder.file("one/m.onnx"));
+    };
+    const auto batch = [&](const std::string& out, std::vector<std::string> more = {}) {
+        std::vector<std::string> arguments{"batch", "one", "-o", out, "--no-builtin"};
+        arguments.insert(arguments.end(), quickly.begin(), quickly.end());
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        return run(arguments);
+    };
+    const auto update = [&](const std::string& out) {
+        return run({"baseline", "update", out, "--baseline", "ci"}).exitCode;
+    };
+    folder.write("gates.toml", "[gate]\nlaunches = { metric = \"launches\", max_increase = 0 }\n");
+    const std::vector<std::string> gated{"--gate", "gates.toml", "--baseline", "ci"};
+    model("y = Exp(x)");
+    ASSERT_EQ(batch("first").exitCode, ExitOk);
+    ASSERT_EQ(update("first"), ExitOk);
+    model("a = Exp(x)  y = Relu(a)");
+    ProcessResult ran = batch("second", gated);
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.output;
+    expectHas(ran.output,
+              "fail m: launches was 1, is 2, limit +0 (the model's structure has changed "
+              "since the baseline: +100.0 %; take it over");
+    std::vector<std::string> lenient = gated;
+    lenient.insert(lenient.end(), {"--baseline-policy", "lenient"});
+    ran = batch("lenient", lenient);
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output;
+    expectHas(ran.output, "warn m: launches was 1, is 2");
+    // Taken over, it is the one to compare with, also for what comes after it.
+    ASSERT_EQ(update("second"), ExitOk);
+    EXPECT_EQ(batch("same", gated).exitCode, ExitOk);
+    model("a = Exp(x)  b = Relu(a)  y = Neg(b)");
+    expectHas(batch("third", lenient).output, "warn m: launches was 2, is 3");
+    // Times of an older structure that are taken over once more make it the last one.
+    ASSERT_EQ(update("first"), ExitOk);
+    expectHas(batch("third", lenient).output, "warn m: launches was 1, is 3");
+}
+
 namespace {
 
 /// Every summary of times in a file of timings: around a millisecond, `factor` times as long.

@@ -60,6 +60,8 @@ public:
 
     GateRow row() {
         decide();
+        if (m_baseline && m_baseline->isOfOtherStructure && comparesWithBaseline(m_gate))
+            sayStructure();
         if (m_row.verdict == Verdict::Fail && m_gate.warnOnly)
             m_row.verdict = Verdict::Warn;
         if (m_row.verdict == Verdict::Ambiguous && m_gate.onAmbiguous == Gate::OnAmbiguous::Fail)
@@ -71,6 +73,21 @@ private:
     void set(Verdict verdict, std::string note) {
         m_row.verdict = verdict;
         m_row.note = std::move(note);
+    }
+
+    /// A model that is another one may have other numbers: that is a decision for a person, who
+    /// sees them.
+    void sayStructure() {
+        if (m_row.base.empty() || m_row.verdict == Verdict::Skipped)
+            return;
+        const auto base = metricOf(m_baseline->report, m_gate.metric);
+        const auto now = metricOf(*m_model.report, m_gate.metric);
+        std::string note = "the model's structure has changed since the baseline";
+        if (base && now && base->value > 0 && now->kind != MetricValue::Kind::Hash)
+            note += ": " + app::percentText(now->value / base->value - 1);
+        if (m_judging.policy == Policy::Fail)
+            return set(Verdict::Fail, note + "; take it over with `fuselage baseline update`");
+        set(m_row.verdict == Verdict::Fail ? Verdict::Warn : m_row.verdict, note);
     }
 
     void decide() {
@@ -127,7 +144,7 @@ private:
             m_row.note += ": too few runs to tell";
         if (change == Change::Ambiguous)
             m_row.verdict = Verdict::Ambiguous;
-        if (change == Change::Slower && m_judging.finished)
+        if (change == Change::Slower && (m_judging.finished || m_baseline->isOfOtherStructure))
             decideFinished(base, now, limits);
         else if (change == Change::Slower)
             confirm(base, limits);

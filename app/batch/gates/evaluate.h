@@ -27,6 +27,9 @@ Change compareTimes(const MetricValue& base, const MetricValue& now, double rela
 struct Baseline {
     app::Report report;
     std::vector<double> history; ///< earlier medians of e2e_us, for the noise floor
+    /// Of a model of this name and another structure: shown, and no judge. Gates on what changed
+    /// fail with Policy::Fail, else they warn at most.
+    bool isOfOtherStructure = false;
 };
 
 enum class Policy : uint8_t { Fail, Lenient, Create }; ///< when a model has no baseline
