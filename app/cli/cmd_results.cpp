@@ -2,20 +2,26 @@
 // fuselage compare A B, merge OUT... -o OUT, baseline update|show|prune: on what batch and bench
 // wrote. Files only: nothing is run.
 #include "app/batch/baseline.h"
+#include "app/batch/compare.h"
 #include "app/batch/outputs.h"
 #include "app/batch/pairing.h"
 #include "app/cli/command.h"
+#include "app/cli/common_options.h"
 #include "app/cli/console.h"
 #include "app/cli/exit_codes.h"
 #include "app/cli/gate_options.h"
 #include "app/cli/value_checks.h"
+#include "app/report/comparison.h"
+#include "app/report/csv.h"
 #include "app/report/format.h"
+#include "app/report/junit.h"
+#include "core/support/text.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <functional>
 
 namespace fuselage::cli {
 
@@ -26,85 +32,52 @@ using app::RunReport;
 
 constexpr auto nothingRuns = [](const ModelRun&) -> std::optional<app::Report> { return {}; };
 
-/// Nothing where they are of one kind.
-std::string kindsText(const ModelRun& a, const ModelRun& b) {
-    return batch::areOfOneKind(a, b)
-               ? ""
-               : fmt::format("  A is of {}; B is of {}: no gate compares them\n",
-                             batch::kindOf(*a.report), batch::kindOf(*b.report));
+/// What compare writes: of the comparison, and of B with its gates.
+struct Format {
+    const char* ending;
+    std::string (*render)(const app::Comparison& comparison, const RunReport& b);
+};
+
+constexpr Format formats[] = {
+    {".junit.xml", [](const app::Comparison&, const RunReport& b) { return app::renderJUnit(b); }},
+    {".gates.csv",
+     [](const app::Comparison&, const RunReport& b) { return app::renderGatesCsv(b); }},
+    {".md", app::renderComparisonMarkdown},
+    {".json", app::renderComparisonJson},
+    {".txt", [](const app::Comparison& c, const RunReport&) { return app::renderComparison(c); }},
+};
+
+const Format* formatOf(const std::string& path) {
+    auto at = std::find_if(std::begin(formats), std::end(formats),
+                           [&](const Format& format) { return path.ends_with(format.ending); });
+    return at == std::end(formats) ? nullptr : at;
 }
 
-/// Times with less than this between them count as the same.
-constexpr double sameTimes = 0.05;
-
-/// Metrics that differ, one row each.
-std::string compareModel(const app::Report& a, const app::Report& b) {
-    using Align = app::TextTable::Align;
-    app::TextTable table({Align::Left, Align::Right, Align::Right, Align::Right, Align::Left});
-    const std::string other = batch::deviceDifference(a, b);
-    size_t rows = 0, rules = 0;
-    std::vector<std::string> names = batch::metricNames();
-    for (const app::Report* report : {&a, &b})
-        for (const app::RuleReport& rule : report->rules)
-            names.push_back("matches." + rule.rule);
-    std::sort(names.begin() + static_cast<ptrdiff_t>(batch::metricNames().size()), names.end());
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    for (const std::string& name : names) {
-        const auto before = batch::metricOf(a, name), now = batch::metricOf(b, name);
-        if (!before || !now ||
-            (before->value == now->value && before->kind != batch::MetricValue::Kind::Time))
-            continue;
-        const bool timed = before->kind == batch::MetricValue::Kind::Time;
-        if (timed && !other.empty())
-            continue;
-        const std::string verdict =
-            timed ? nameOf(batch::compareTimes(*before, *now, sameTimes, 0)) : "";
-        table.row({name, text(*before), text(*now),
-                   before->value > 0 && before->kind != batch::MetricValue::Kind::Hash
-                       ? app::percentText(now->value / before->value - 1)
-                       : "",
-                   verdict});
-        ++rows;
-        rules += name.starts_with("matches.") ? 1 : 0;
-    }
-    std::string out = rows == 0 ? "  no difference\n" : table.text();
-    if (a.after.measured && b.after.measured && !other.empty())
-        out += "  times are not compared: " + other + "\n";
-    return out;
+std::string endings() {
+    return joined(formats, std::mem_fn(&Format::ending));
 }
 
-std::string comparisonText(const RunReport& before, const RunReport& now,
-                           const batch::Pairs& pairs) {
-    std::string out;
-    std::set<std::string> paired;
-    for (const ModelRun& model : now.models) {
-        auto at = pairs.find(model.id);
-        out += model.id;
-        if (at == pairs.end()) {
-            out += "\n  only in B\n";
-            continue;
-        }
-        const ModelRun& other = *at->second;
-        paired.insert(other.id);
-        out += (other.id == model.id ? "" : " (B) against " + other.id + " (A)") + "\n";
-        if (!other.report || !model.report)
-            out += "  did not run on both sides\n";
-        else
-            out += kindsText(other, model) + compareModel(*other.report, *model.report);
+Result<void> checkReports(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+        if (formatOf(path) == nullptr)
+            return failure("usage.report", "no report format for `" + path + "`", "--report",
+                           "end the name in one of: " + endings());
+        if (auto fine = checkWritable(path); !fine)
+            return fine;
     }
-    for (const ModelRun& model : before.models)
-        if (!paired.contains(model.id))
-            out += model.id + "\n  only in A\n";
-    return out;
+    return {};
 }
 
 struct Compare {
     std::string before, now;
     std::vector<std::string> mapped; ///< "A=B"
+    std::vector<std::string> reports;
     GateOptions gates;
 };
 
 int compare(const Compare& options) {
+    if (auto fine = checkReports(options.reports); !fine)
+        return reportError(fine.error());
     auto gates = loadGates(options.gates, Regress::HasDefaults);
     if (!gates)
         return reportError(gates.error());
@@ -117,7 +90,12 @@ int compare(const Compare& options) {
     auto pairs = batch::pairModels(*before, *now, options.mapped);
     if (!pairs)
         return reportError(pairs.error());
-    printOut(comparisonText(*before, *now, *pairs));
+    const app::Comparison comparison = batch::compareRuns(*before, *now, *pairs);
+    const bool onOutput =
+        std::any_of(options.reports.begin(), options.reports.end(),
+                    [](const std::string& path) { return path.starts_with("-."); });
+    if (!onOutput)
+        printOut(app::renderComparison(comparison));
     const bool asked = !gates->empty() || !options.gates.failOn.empty();
     const bool byBaseline = std::any_of(gates->begin(), gates->end(), batch::comparesWithBaseline);
     if (asked)
@@ -133,7 +111,12 @@ int compare(const Compare& options) {
         return batch::Baseline{*other->second->report, {}};
     };
     batch::judge({*gates, batch::Policy::Lenient, baseline, nothingRuns, true}, *now);
-    return gates->empty() ? ExitOk : printVerdict(*now, options.gates);
+    for (const std::string& path : options.reports)
+        if (auto written = writeFile(path, formatOf(path)->render(comparison, *now)); !written)
+            return reportError(written.error());
+    if (gates->empty())
+        return ExitOk;
+    return onOutput ? exitCodeOf(*now, options.gates) : printVerdict(*now, options.gates);
 }
 
 struct Merge {
@@ -222,6 +205,9 @@ Action addCompare(CLI::App& app) {
     app.add_option("--map", options->mapped,
                    "A=B: model A of the first is compared with model B of the second; repeatable. "
                    "Equal names are, and one against one");
+    app.add_option("--report", options->reports,
+                   "write the comparison; format by ending: " + endings() +
+                       "; -.json is standard output");
     addGateOptions(app, options->gates);
     return [options] { return compare(*options); };
 }

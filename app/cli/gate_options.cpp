@@ -278,6 +278,10 @@ int printVerdict(const RunReport& run, const GateOptions& options) {
     printOut(out);
     if (options.github)
         tellGithub(run);
+    return exitCodeOf(run, options);
+}
+
+int exitCodeOf(const RunReport& run, const GateOptions& options) {
     std::vector<std::string> reasons;
     for (const std::string& reason : run.reasons)
         if (counts(reason, options.failOn))

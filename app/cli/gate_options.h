@@ -55,6 +55,9 @@ using Again = FunctionRef<std::optional<app::Report>(const app::ModelRun& model)
 Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gate>& gates,
                         Again again, app::RunReport& run, bool finished = false);
 
+/// That of the run's reasons, as far as the options let them count.
+int exitCodeOf(const app::RunReport& run, const GateOptions& options);
+
 /// Prints the verdict, what failed and why, also as the host of the job reads it; the exit code.
 int printVerdict(const app::RunReport& run, const GateOptions& options);
 

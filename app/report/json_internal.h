@@ -2,7 +2,7 @@
 // The halves of a report as JSON values, for every file that holds them. Stays in this room.
 #pragma once
 
-#include "app/pipeline/report.h"
+#include "app/report/run_report.h"
 #include "core/support/result.h"
 
 #include <nlohmann/json.hpp>
@@ -20,6 +20,9 @@ nlohmann::json resultsJson(const Report& report);
 
 /// What depends on the machine and the moment.
 nlohmann::json timingsJson(const Report& report);
+
+/// All gates of a run, also those on times.
+nlohmann::json gatesJson(const RunReport& run);
 
 /// Indented, keys sorted, broken UTF-8 replaced, ends with a line break.
 std::string fileText(const nlohmann::json& document);

@@ -3,6 +3,7 @@
 
 #include "app/report/escape.h"
 #include "app/report/format.h"
+#include "app/report/markdown_internal.h"
 #include "app/report/rule_totals.h"
 #include "app/report/verdict.h"
 
@@ -12,10 +13,7 @@
 
 namespace fuselage::app {
 
-namespace {
-
-/// Names are hostile: nothing of Markdown, HTML, mentions or links is left in them.
-std::string cell(std::string_view text) {
+std::string markdownCell(std::string_view text) {
     constexpr std::string_view special = "\\`*_{}[]()#+!|~@$:\r\n";
     std::string out;
     for (size_t at = 0; at < text.size();) {
@@ -28,12 +26,14 @@ std::string cell(std::string_view text) {
     return out;
 }
 
-std::string tableRow(const std::vector<std::string>& cells) {
+std::string markdownRow(const std::vector<std::string>& cells) {
     std::string out = "|";
     for (const std::string& text : cells)
         out += " " + text + " |";
     return out + "\n";
 }
+
+namespace {
 
 std::string changeText(int64_t before, int64_t after) {
     return before > 0 ? percentText(static_cast<double>(after) / static_cast<double>(before) - 1)
@@ -44,28 +44,28 @@ std::string speedUp(const Report& report) {
     if (!report.ratio || report.ratio->ratio <= 0)
         return "not measured";
     if (!speedUpRefusal(report).empty())
-        return cell(speedUpRefusal(report));
+        return markdownCell(speedUpRefusal(report));
     return fmt::format("{:.2f}x", 1 / report.ratio->ratio);
 }
 
 /// How many fused nodes lost, and how much; "-" when steps were not timed.
 std::string slowerCell(const Report& report) {
     const std::string text = slowerText(report);
-    return text.empty() ? "-" : cell(text);
+    return text.empty() ? "-" : markdownCell(text);
 }
 
 std::string slowerDetails(const ModelRun& model) {
     std::string rows;
     for (const MatchReport* match : slowerMatches(*model.report))
-        rows += tableRow({cell(match->fusedNode), cell(match->rule),
-                          secondsText(*match->measuredBefore), secondsText(*match->measuredAfter),
-                          cell(ratioText(*match))});
+        rows += markdownRow({markdownCell(match->fusedNode), markdownCell(match->rule),
+                             secondsText(*match->measuredBefore),
+                             secondsText(*match->measuredAfter), markdownCell(ratioText(*match))});
     if (rows.empty())
         return {};
     return fmt::format("<details><summary>{}: fused nodes that lost</summary>\n\n"
                        "| fused node | rule | its nodes | fused | fused / its nodes |\n"
                        "|---|---|--:|--:|--:|\n",
-                       cell(model.id)) +
+                       markdownCell(model.id)) +
            rows + "\n</details>\n\n";
 }
 
@@ -73,8 +73,10 @@ std::string gateRows(const RunReport& run) {
     std::string rows;
     for (const GateRow& gate : run.gates)
         if (gate.verdict != GateRow::Verdict::Pass)
-            rows += tableRow({cell(gate.model), cell(gate.id), cell(gate.base), cell(gate.now),
-                              cell(gate.limit), nameOf(gate.verdict), cell(gate.note)});
+            rows += markdownRow({markdownCell(gate.model), markdownCell(gate.id),
+                                 markdownCell(gate.base), markdownCell(gate.now),
+                                 markdownCell(gate.limit), nameOf(gate.verdict),
+                                 markdownCell(gate.note)});
     if (rows.empty())
         return {};
     return "### Gates\n\n| model | gate | baseline | now | limit | verdict | why |\n"
@@ -86,8 +88,8 @@ std::string brokenRows(const RunReport& run) {
     std::string rows;
     for (const ModelRun& model : run.models)
         if (model.state != ModelRun::State::Done)
-            rows += tableRow(
-                {cell(model.id), nameOf(model.state), cell(model.code), cell(model.message)});
+            rows += markdownRow({markdownCell(model.id), nameOf(model.state),
+                                 markdownCell(model.code), markdownCell(model.message)});
     if (rows.empty())
         return {};
     return "### Models that did not run\n\n| model | state | code | message "
@@ -97,8 +99,9 @@ std::string brokenRows(const RunReport& run) {
 
 std::string modelRow(const ModelRun& model) {
     const RunFigures b = model.report->before.asRun(), a = model.report->after.asRun();
-    return tableRow(
-        {cell(model.id), fmt::format("{} → {}", countText(b.launches), countText(a.launches)),
+    return markdownRow(
+        {markdownCell(model.id),
+         fmt::format("{} → {}", countText(b.launches), countText(a.launches)),
          fmt::format("{} → {} ({})", bytesText(b.logicalBytes), bytesText(a.logicalBytes),
                      changeText(b.logicalBytes, a.logicalBytes)),
          fmt::format("{} → {}", bytesText(b.peakBytes), bytesText(a.peakBytes)),
@@ -113,12 +116,13 @@ std::string predictionRows(const RunReport& run) {
             continue;
         const SideReport &before = model.report->before, &after = model.report->after;
         device = predictionText(*model.report);
-        rows += tableRow({cell(model.id), secondsText(before.predictedSeconds),
-                          secondsText(after.predictedSeconds), cell(model.report->precision.name)});
+        rows += markdownRow({markdownCell(model.id), secondsText(before.predictedSeconds),
+                             secondsText(after.predictedSeconds),
+                             markdownCell(model.report->precision.name)});
     }
     if (rows.empty())
         return rows;
-    return "### Predicted\n\n" + cell(device) +
+    return "### Predicted\n\n" + markdownCell(device) +
            "\n\n| model | before | after | precision |\n|---|--:|--:|---|\n" + rows + "\n";
 }
 
@@ -128,7 +132,7 @@ std::string noteRows(const RunReport& run) {
     for (const ModelRun& model : run.models)
         if (model.report)
             for (const std::string& note : model.report->model.notes)
-                rows += tableRow({cell(model.id), cell(note)});
+                rows += markdownRow({markdownCell(model.id), markdownCell(note)});
     return rows.empty() ? rows : "### Notes\n\n| model | note |\n|---|---|\n" + rows + "\n";
 }
 
@@ -136,12 +140,13 @@ std::string originDetails(const ModelRun& model) {
     std::string rows;
     for (const MatchReport& match : model.report->matches)
         for (const std::string& origin : match.origins)
-            rows += tableRow({cell(match.rule), cell(match.fusedNode), cell(origin)});
+            rows += markdownRow(
+                {markdownCell(match.rule), markdownCell(match.fusedNode), markdownCell(origin)});
     if (rows.empty())
         return {};
     return fmt::format("<details><summary>{}: where fused nodes come from</summary>\n\n"
                        "| rule | fused node | module and line |\n|---|---|---|\n",
-                       cell(model.id)) +
+                       markdownCell(model.id)) +
            rows + "\n</details>\n\n";
 }
 
@@ -150,17 +155,17 @@ std::string ruleDetails(const ModelRun& model) {
         fmt::format("<details><summary>{}: rules</summary>\n\n"
                     "| rule | fused nodes | launches saved | bytes saved | near misses |\n"
                     "|---|--:|--:|--:|--:|\n",
-                    cell(model.id));
+                    markdownCell(model.id));
     for (const RuleReport& rule : model.report->rules) {
-        std::string name = cell(rule.rule);
+        std::string name = markdownCell(rule.rule);
         for (const std::string& hint : rule.hints)
-            name += "<br>" + cell(hint);
-        out += tableRow({name, std::to_string(rule.fused), std::to_string(rule.launchesSaved),
-                         bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});
+            name += "<br>" + markdownCell(hint);
+        out += markdownRow({name, std::to_string(rule.fused), std::to_string(rule.launchesSaved),
+                            bytesText(rule.bytesSaved), std::to_string(rule.nearMisses)});
     }
     if (const Saved beside = savedBesideRules(*model.report);
         beside.launches != 0 || beside.bytes != 0)
-        out += tableRow(
+        out += markdownRow(
             {besideRules, "", std::to_string(beside.launches), bytesText(beside.bytes), ""});
     return out + "\n</details>\n\n";
 }

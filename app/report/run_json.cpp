@@ -22,15 +22,19 @@ template <typename A> void fields(A& a, GateRow& gate) {
     a("note", gate.note);
 }
 
-json gatesJson(const RunReport& run, bool timed) {
-    std::vector<GateRow> rows;
-    for (const GateRow& gate : run.gates)
-        if (gate.timed == timed)
-            rows.push_back(gate);
+json rowsJson(std::vector<GateRow> rows) {
     json out = json::object();
     JsonWriter writer(out);
     writer.list("gates", rows, [](JsonWriter& w, GateRow& gate) { fields(w, gate); });
     return out["gates"];
+}
+
+json gatesOf(const RunReport& run, bool timed) {
+    std::vector<GateRow> rows;
+    for (const GateRow& gate : run.gates)
+        if (gate.timed == timed)
+            rows.push_back(gate);
+    return rowsJson(std::move(rows));
 }
 
 json statusJson(const RunReport& run, bool timed) {
@@ -46,7 +50,7 @@ json part(const char* schema, const RunReport& run, bool timed) {
             {"tool", {{"version", run.version}}},
             {"status", statusJson(run, timed)},
             {"models", json::array()},
-            {"gates", gatesJson(run, timed)}};
+            {"gates", gatesOf(run, timed)}};
 }
 
 Failure wrong(const char* code, const std::string& what) {
@@ -108,6 +112,10 @@ void readGates(const json& document, bool timed, RunReport& run, std::string& er
 }
 
 } // namespace
+
+json gatesJson(const RunReport& run) {
+    return rowsJson(run.gates);
+}
 
 std::string renderResults(const RunReport& run) {
     json out = part(resultsSchema, run, false);

@@ -158,3 +158,52 @@ TEST_F(CliCompare, TimesThatCannotBeJudgedAreSaid) {
     expectRefused({"batch", "m.onnx", "-o", "out", "--fail-on", "regress"}, ExitUsage,
                   {"`regress` has no gate that could fail"});
 }
+
+TEST_F(CliCompare, WhatIsBehindTheNumbersIsNamed) {
+    folder.write("one.fuse", "fuse 1;\nrule ExpRelu { match { y = Exp(x) -> Relu; } }\n");
+    folder.write("two.fuse", "fuse 1;\nrule ExpNeg { match { y = Exp(x) -> Neg; } }\n");
+    report("net-1.0", 1, {"--no-builtin", "-p", "one.fuse", "--decide", "rules"});
+    report("net-1.1", 2, {"--no-builtin", "-p", "two.fuse", "--decide", "rules"}, "Neg");
+    report("net-1.2", 1, {"--no-builtin", "-p", "two.fuse", "--decide", "rules"});
+    const std::string text = compare({}).output;
+    for (const char* piece :
+         {"another structure: 2 nodes in A, 2 nodes in B\n",
+          "input x: float[1,4] in A, float[2,4] in B\n",
+          "output y: float[1,4] in A, float[2,4] in B\n", "rule lost: ExpRelu, 1 fused node\n",
+          "rule gained: ExpNeg, 1 fused node\n"})
+        expectHas(text, piece);
+    expectHas(compare({}, "net-1.0.json", "net-1.2.json").output,
+              "fused in A, not in B: 2 nodes, ");
+    expectHas(compare({}, "net-1.0.json", "net-1.0.json").output, "no difference\n");
+}
+
+TEST_F(CliCompare, IsWrittenInTheFormatsOfAReport) {
+    report("net-1.0", 1);
+    report("net-1.1", 2);
+    folder.write("gates.toml", countGate);
+    const ProcessResult ran =
+        compare({"--gate", "gates.toml", "--report", "c.json", "--report", "c.md", "--report",
+                 "c.junit.xml", "--report", "c.gates.csv", "--report", "c.txt"});
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.errors;
+    const json document = json::parse(readAll(folder.file("c.json")), nullptr, false);
+    ASSERT_FALSE(document.is_discarded());
+    for (const std::string& error : fuselage::testing_support::schemaErrors(
+             document, FUSELAGE_SCHEMAS, "comparison.schema.json"))
+        ADD_FAILURE() << error;
+    EXPECT_EQ(document["status"]["exit"], ExitGate);
+    EXPECT_EQ(document["models"][0]["a"], "net-1.0");
+    EXPECT_EQ(document["models"][0]["b"], "net-1.1");
+    EXPECT_EQ(document["models"][0]["parts"][1]["b"], "float[2,4]") << document.dump(1);
+    EXPECT_EQ(document["gates"][1]["verdict"], "fail");
+    expectHas(readAll(folder.file("c.md")), "**FAILED: 1 of 1 model ran, 2 gates, 1 fail**");
+    expectHas(readAll(folder.file("c.md")), "### From A to B");
+    expectHas(readAll(folder.file("c.md")), "| logical&#95;bytes |");
+    expectHas(readAll(folder.file("c.junit.xml")), "<failure message=\"fail: logical_bytes was");
+    expectHas(readAll(folder.file("c.gates.csv")), "logical_bytes");
+    expectHas(readAll(folder.file("c.txt")), "net-1.1 (B) against net-1.0 (A)");
+    const ProcessResult alone = compare({"--gate", "gates.toml", "--report", "-.json"});
+    EXPECT_EQ(alone.exitCode, ExitGate);
+    EXPECT_FALSE(json::parse(alone.output, nullptr, false).is_discarded()) << alone.output;
+    expectRefused({"compare", "net-1.0.json", "net-1.1.json", "--report", "c.png"}, ExitUsage,
+                  {"no report format for `c.png`"});
+}

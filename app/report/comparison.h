@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What differs between two runs, A and B: numbers, and what lies behind them. `app/batch/compare`
+// finds it; here it becomes text, Markdown and JSON.
+#pragma once
+
+#include "app/report/run_report.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuselage::app {
+
+struct ComparedMetric {
+    std::string name, base, now;  ///< values as text, with unit
+    std::optional<double> change; ///< of B relative to A
+    std::string verdict;          ///< of times: "slower", "same" ...
+};
+
+/// "input x", "float[1,3]", "float[4,3]"; empty where it is not there.
+struct ComparedPart {
+    std::string what, base, now;
+};
+
+/// "fused in A, not in B", in the order of the model.
+struct ComparedNodes {
+    std::string what;
+    std::vector<std::string> names;
+};
+
+struct ModelComparison {
+    std::string id, other;           ///< in B and in A; empty: the run has no such model
+    bool ran = false;                ///< on both sides
+    std::string kinds;               ///< why no gate compares them; empty where gates do
+    std::vector<ComparedPart> parts; ///< structure, inputs, sizes, precision, device
+    std::vector<ComparedPart> rules; ///< lost or gained, with how many fused nodes
+    std::vector<ComparedNodes> nodes;
+    std::vector<ComparedMetric> metrics;
+    std::string timesApart; ///< why times are not compared
+};
+
+using Comparison = std::vector<ModelComparison>;
+
+std::string renderComparison(const Comparison& comparison);
+
+/// Below the Markdown of the run B, whose gates were judged by A.
+std::string renderComparisonMarkdown(const Comparison& comparison, const RunReport& b);
+
+/// `fuselage.comparison/1`, with the gates and the exit code of B.
+std::string renderComparisonJson(const Comparison& comparison, const RunReport& b);
+
+} // namespace fuselage::app
