@@ -124,7 +124,10 @@ std::vector<std::string> skippedLines(const std::vector<GateRow>& gates) {
 } // namespace
 
 void addGateOptions(CLI::App& app, GateOptions& options) {
-    app.add_option("--gate", options.gates, "TOML file of limits on metrics");
+    app.add_option("--gate", options.gates,
+                   "TOML file of limits on metrics: under [gate] a line each, e.g. launches = { "
+                   "metric = \"launches\", max_increase = 0 } or time = { metric = \"e2e_us\", "
+                   "max = 500 }, in us as the name says");
     app.add_option("--expect", options.expect, "TOML file of exact counts of rules");
     app.add_option("--baseline", options.baseline, "folder of earlier results (see baseline)");
     app.add_option("--baseline-policy", options.policy,

@@ -55,7 +55,9 @@ constexpr Row rows[] = {
      "people"},
     {"compare", "two reports, or two folders of batch: what changed", addCompare,
      "  fuselage compare old.json new.json\n"
-     "  fuselage compare base/ out/ --gate gates.toml"},
+     "  fuselage compare base/ out/ --gate gates.toml\n"
+     "  fuselage compare old.json new.json --fail-on regress --report compare.md\n"
+     "  fuselage compare base/ out/ --map net-1.0=net-1.1"},
     {"merge", "join the folders of all shards", addMerge,
      "  fuselage merge out1/ out2/ -o out/ --gate gates.toml --baseline ci/baseline"},
     {"baseline", "results to compare with, as files for git", addBaseline,

@@ -207,3 +207,17 @@ TEST_F(CliCompare, IsWrittenInTheFormatsOfAReport) {
     expectRefused({"compare", "net-1.0.json", "net-1.1.json", "--report", "c.png"}, ExitUsage,
                   {"no report format for `c.png`"});
 }
+
+TEST_F(CliCompare, TheLimitsOfThePageAreRead) {
+    report("net-1.0", 1);
+    const std::string examples = FUSELAGE_EXAMPLES "/ci/";
+    const std::string page = readAll(examples + "README.md");
+    const size_t begin = page.find("```toml\n"), end = page.find("```\n", begin + 8);
+    ASSERT_LT(end, page.size());
+    folder.write("page.toml", page.substr(begin + 8, end - begin - 8));
+    for (const std::string& gates : {folder.file("page.toml"), examples + "gates.toml"}) {
+        const ProcessResult ran = compare({"--gate", gates}, "net-1.0.json", "net-1.0.json");
+        EXPECT_EQ(ran.exitCode, ExitOk) << ran.output << ran.errors;
+        expectHas(ran.output, "PASSED");
+    }
+}
