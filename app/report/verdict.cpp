@@ -244,9 +244,13 @@ bool hasInterval(const Report& report) {
 }
 
 bool hasTooFewRuns(const Report& report) {
-    return std::any_of(report.matches.begin(), report.matches.end(), [](const MatchReport& match) {
-        return match.measuredBefore.value_or(0) > 0 && match.measuredAfter && !match.measuredRatio;
-    });
+    const bool hadNoRoom = report.after.measured && !report.timingNotes.empty();
+    const auto isJudged = [](const MatchReport& match) { return match.measuredRatio.has_value(); };
+    const auto couldBe = [&](const MatchReport& match) {
+        return hadNoRoom || (match.measuredBefore.value_or(0) > 0 && match.measuredAfter);
+    };
+    return std::none_of(report.matches.begin(), report.matches.end(), isJudged) &&
+           std::any_of(report.matches.begin(), report.matches.end(), couldBe);
 }
 
 std::string ratioText(const MatchReport& match) {

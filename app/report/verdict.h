@@ -68,7 +68,7 @@ std::string measuredText(const std::optional<TimingSummary>& timing);
 /// There is a ratio, and not of so few rounds that its interval says nothing.
 bool hasInterval(const Report& report);
 
-/// Of some fused node, whose steps were timed, too few runs to say whether it is slower.
+/// No fused node could be judged, since steps ran too seldom or the time had no room for them.
 bool hasTooFewRuns(const Report& report);
 
 /// "1.31x (1.25 .. 1.38)": the time of a fused node over that of its nodes; why there is none.

@@ -188,6 +188,10 @@ TEST_F(CliBench, WhatTheTimeHasNoRoomForIsSaid) {
     EXPECT_FALSE(timings.contains("slower_matches"));
     ASSERT_EQ(timings["timing_notes"].size(), 1U);
     EXPECT_NE(timings["timing_notes"][0].get<std::string>().find("no interval"), std::string::npos);
+    const ProcessResult ran = run({"bench", "unet.onnx", "--no-verify", "--seconds", "0.000001",
+                                   "--fail-on", "slower_matches > 0"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output;
+    expectHas(ran.errors, "`slower_matches > 0` cannot be judged: too few runs to tell");
 }
 
 TEST_F(CliBench, AReportThatIsWrittenIsTheOneThatIsPrinted) {
