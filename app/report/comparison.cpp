@@ -119,7 +119,8 @@ std::string renderComparisonMarkdown(const Comparison& comparison, const RunRepo
         out.resize(out.rfind('\n', markdownLimit - least) + 1);
         out += "\n_the rest is left out; `--report x.json` has all of it_\n\n";
     }
-    return renderMarkdown(b, room) + "\n" + out;
+    std::string page = renderMarkdown(b, room); // the verdict is its first paragraph
+    return page.insert(std::min(page.find("\n\n"), page.size() - 2) + 2, out);
 }
 
 } // namespace fuselage::app

@@ -43,7 +43,7 @@ using Comparison = std::vector<ModelComparison>;
 
 std::string renderComparison(const Comparison& comparison);
 
-/// Below the Markdown of the run B, whose gates were judged by A.
+/// Between the verdict and the rest of the Markdown of the run B, whose gates were judged by A.
 std::string renderComparisonMarkdown(const Comparison& comparison, const RunReport& b);
 
 /// `fuselage.comparison/1`, with the gates and the exit code of B.

@@ -195,8 +195,8 @@ TEST_F(CliCompare, IsWrittenInTheFormatsOfAReport) {
     EXPECT_EQ(document["models"][0]["b"], "net-1.1");
     EXPECT_EQ(document["models"][0]["parts"][1]["b"], "float[2,4]") << document.dump(1);
     EXPECT_EQ(document["gates"][1]["verdict"], "fail");
-    expectHas(readAll(folder.file("c.md")), "**FAILED: 1 of 1 model ran, 2 gates, 1 fail**");
-    expectHas(readAll(folder.file("c.md")), "### From A to B");
+    expectHas(readAll(folder.file("c.md")),
+              "**FAILED: 1 of 1 model ran, 2 gates, 1 fail**\n\n### From A to B\n");
     expectHas(readAll(folder.file("c.md")), "| logical&#95;bytes |");
     expectHas(readAll(folder.file("c.junit.xml")), "<failure message=\"fail: logical_bytes was");
     expectHas(readAll(folder.file("c.gates.csv")), "logical_bytes");
