@@ -7,6 +7,7 @@
 #include "core/onnx/writer_internal.h"
 #include "core/ops/op_schema.h"
 #include "core/support/file.h"
+#include "core/support/links.h"
 
 #include <climits>
 #include <fmt/format.h>
@@ -100,8 +101,9 @@ Result<void> checkMayReplace(const std::string& path) {
                    "give another name, or remove the file first");
 }
 
-Result<SavedFiles> saveWith(const Graph& graph, const std::string& path, const SaveOptions& options,
-                            int64_t least) {
+Result<SavedFiles> saveWith(const Graph& graph, const std::string& given,
+                            const SaveOptions& options, int64_t least) {
+    const std::string path = behindLinks(given); // its data belong beside it
     if (auto ok = checkMayReplace(path); !ok)
         return failure(ok.error());
     if (auto ok = checkAllKept(graph, least); !ok)

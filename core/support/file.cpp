@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/support/file.h"
 
+#include "core/support/links.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -105,15 +107,6 @@ bool isStream(const std::string& path) {
     return ::stat(path.c_str(), &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
 }
 
-/// What a symbolic link stands for, so that the link stays.
-std::string behindLinks(const std::string& path) {
-    std::filesystem::path at = path;
-    std::error_code error;
-    for (int links = 0; links < 40 && std::filesystem::is_symlink(at, error); ++links)
-        at = at.parent_path() / std::filesystem::read_symlink(at, error);
-    return at.string();
-}
-
 Result<void> writeStream(const std::vector<FilePiece>& pieces, const std::string& path) {
     const FileHandle stream(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     bool written = stream.value() >= 0;
@@ -128,6 +121,14 @@ Result<void> writeStream(const std::vector<FilePiece>& pieces, const std::string
 }
 
 } // namespace
+
+std::string behindLinks(const std::string& path) {
+    std::filesystem::path at = path;
+    std::error_code error;
+    for (int links = 0; links < 40 && std::filesystem::is_symlink(at, error); ++links)
+        at = at.parent_path() / std::filesystem::read_symlink(at, error);
+    return at.string();
+}
 
 FileHandle::~FileHandle() {
     if (m_handle >= 0)

@@ -84,6 +84,19 @@ TEST(OnnxDataFile, AnotherModelThatReadsTheFileStaysAsItIs) {
     EXPECT_EQ(*readFile(folder.file("m.onnx.data")), "somebody's");
 }
 
+/// The model is what the link stands for: whoever opens it there needs its data there.
+TEST(OnnxDataFile, WhereALinkIsWrittenTheDataAreBesideTheModel) {
+    TemporaryFolder links, models;
+    std::filesystem::create_symlink(models.file("m.onnx"), links.file("link.onnx"));
+    for (float number : {1.0F, 2.0F}) { // where nothing is yet, then over what is there
+        const model_io::SavedFiles files = savedAt(adding(number), links.file("link.onnx"));
+        EXPECT_EQ(std::filesystem::path(files.data).parent_path(), models.path());
+        EXPECT_EQ(firstOf(models.file("m.onnx")), number);
+        EXPECT_EQ(firstOf(links.file("link.onnx")), number);
+        EXPECT_EQ(filesIn(links), 1U);
+    }
+}
+
 /// As after a crash between the two files.
 TEST(OnnxDataFile, TheModelBeforeIsWholeUntilTheNewOneStands) {
     TemporaryFolder folder;
