@@ -34,8 +34,23 @@ struct Options {
     std::string plan;
     bool errors = false;
     bool redact = false;
+    bool explain = false;
     std::vector<std::string> failOn; ///< conditions
 };
+
+/// What is asked for tells or counts what did not fuse: a report that shows or may be compared, or
+/// a condition on it.
+bool showsMisses(const Options& options) {
+    const auto isSuchReport = [](const std::string& path) {
+        return path.ends_with(".html") || path.ends_with(".sarif") || path.ends_with(".json");
+    };
+    const auto isSuchCondition = [](const std::string& condition) {
+        return condition.find("near_misses") != std::string::npos ||
+               condition.find("refusals") != std::string::npos;
+    };
+    return std::any_of(options.reports.begin(), options.reports.end(), isSuchReport) ||
+           std::any_of(options.failOn.begin(), options.failOn.end(), isSuchCondition);
+}
 
 std::string endings() {
     return joined(app::reportFormats(), std::mem_fn(&app::ReportFormat::ending));
@@ -136,11 +151,7 @@ int run(Options& options) {
             return reportError(fine.error());
     options.bench.rules = options.rewrite.rules;
     options.bench.fuse = options.rewrite.fuse;
-    // These formats show what did not fuse; the others count what there is.
-    options.bench.fuse.explain |=
-        std::any_of(options.reports.begin(), options.reports.end(), [](const std::string& path) {
-            return path.ends_with(".html") || path.ends_with(".sarif");
-        });
+    options.bench.fuse.explain = options.explain || showsMisses(options);
     ConsoleProgress progress(options.rewrite.quiet);
     auto result = app::bench(options.bench, progress);
     if (!result)
@@ -212,7 +223,7 @@ Action addBench(CLI::App& app) {
     app.add_flag("--errors", options->errors,
                  "of a quantised model or a 16-bit precision: the error of every node against "
                  "float, the worst in text and all in JSON and HTML");
-    app.add_flag("--explain", bench.fuse.explain, "keep near misses, whatever the format");
+    app.add_flag("--explain", options->explain, "keep near misses, whatever the format");
     app.add_option("--report", options->reports,
                    "write the report; format by ending: " + endings() +
                        "; -.json is standard output");

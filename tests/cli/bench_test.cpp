@@ -32,6 +32,26 @@ protected:
 
 } // namespace
 
+/// Counted alike whatever else is asked for: two reports are compared.
+TEST_F(CliBench, NearMissesDoNotDependOnTheReport) {
+    zoo("resnet18");
+    const std::vector<std::string> quick{"bench", "resnet18.onnx", "-q", "--no-measure",
+                                         "--no-verify"};
+    const auto bench = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), quick.begin(), quick.end());
+        return run(more).exitCode;
+    };
+    const std::vector<std::string> asked{"--fail-on", "near_misses > 0"};
+    EXPECT_EQ(bench(asked), ExitGate);
+    EXPECT_EQ(bench({"--fail-on", "near_misses > 0", "--explain"}), ExitGate);
+    EXPECT_EQ(bench({"--report", "r.json"}), ExitOk);
+    EXPECT_EQ(bench({"--report", "s.json", "--report", "s.html"}), ExitOk);
+    expectHas(readAll(folder.file("r.json")), "\"near_misses\": [\n");
+    const ProcessResult same =
+        run({"compare", "r.json", "s.json", "--fail-on", "near_misses < 1", "--report", "c.md"});
+    EXPECT_EQ(same.exitCode, ExitOk) << same.output;
+}
+
 TEST_F(CliBench, ErrorsOfNodesAreSaidWhereValuesAreStoredInFewBits) {
     zoo("unet");
     json halves = report({"--no-measure", "--precision", "fp16", "--errors"});
