@@ -68,6 +68,8 @@ size_t dropOld(const fs::path& folder, size_t keep) {
     return gone;
 }
 
+constexpr const char* predictedFile = "predicted.json"; ///< of a run that measured nothing
+
 std::optional<fs::path> folderOf(const std::string& base, const std::string& hash) {
     std::error_code error;
     for (fs::directory_iterator at(base, error), end; !error && at != end; at.increment(error))
@@ -110,6 +112,12 @@ Result<void> updateOne(const fs::path& folder, const ModelRun& model, const std:
         return failure("save.write", "the folder cannot be made: " + error.message(),
                        folder.string(), "check its permissions and free space");
     const RunReport run = alone(model, version);
+    // Without a measurement what is predicted has no timings to be in.
+    const fs::path predictions = folder / predictedFile;
+    fs::remove(predictions, error);
+    if (!model.report->after.measured)
+        if (auto written = writeFile(app::renderTimings(run), predictions.string()); !written)
+            return written;
     if (model.report->after.measured) {
         const auto files = timingFiles(folder);
         const size_t next = files.empty() ? 1 : numberOf(files.back()) + 1;
@@ -188,6 +196,13 @@ Result<std::optional<Baseline>> findBaseline(const std::string& folder, const Mo
         if (out->report.after.measured)
             out->history.push_back(out->report.after.measured->median);
     }
+    if (auto text = readFile((*at / predictedFile).string()))
+        if (auto run = app::readRun(*results, *text);
+            run && run->models.size() == 1 && run->models[0].report) {
+            const app::Report& newest = *run->models[0].report;
+            out->report.before.predictedSeconds = newest.before.predictedSeconds;
+            out->report.after.predictedSeconds = newest.after.predictedSeconds;
+        }
     return out;
 }
 

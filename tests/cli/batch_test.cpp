@@ -123,6 +123,30 @@ TEST_F(CliBatch, AGateFailsWhenAFusionIsLostAndPassesWhenItIsBack) {
               ExitOk);
 }
 
+/// Predictions need no run, and a baseline that measured nothing has them.
+TEST_F(CliBatch, PredictionsAreComparedWithABaselineThatMeasuredNothing) {
+    fs::create_directory(folder.file("one"));
+    writeText("g (float[64,64] x) => (float[64,64] y) { a = Exp(x) b = Relu(a) y = Neg(b) }");
+    fs::rename(folder.file("m.onnx"), folder.file("one/m.onnx"));
+    const auto batch = [&](const std::string& out, std::vector<std::string> more) {
+        more.insert(more.begin(), {"batch", "one", "-o", out, "--device", "h200", "--no-verify"});
+        return run(more);
+    };
+    folder.write("gates.toml",
+                 "[gate]\np = { metric = \"predicted_us\", max_increase = \"5%\" }\n");
+    ASSERT_EQ(batch("base", {}).exitCode, ExitOk);
+    ASSERT_EQ(run({"baseline", "update", "base", "--baseline", "ci"}).exitCode, ExitOk);
+    const std::vector<std::string> gated{"--gate", "gates.toml", "--baseline", "ci"};
+    ProcessResult ran = batch("same", gated);
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output;
+    expectHas(ran.output, "PASSED: 1 of 1 model ran, 1 gate\n");
+    std::vector<std::string> unfused = gated;
+    unfused.push_back("--no-builtin");
+    ran = batch("unfused", unfused);
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.output;
+    expectHas(ran.output, "fail m: predicted_us was ");
+}
+
 TEST_F(CliBatch, ABaselineOfAnotherStructureIsShownAndFailsUnlessLenient) {
     fs::create_directory(folder.file("one"));
     const auto model = [&](const std::string& nodes) {
