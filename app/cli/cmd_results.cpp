@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 
 namespace fuselage::cli {
@@ -78,6 +79,14 @@ struct Compare {
 int compare(const Compare& options) {
     if (auto fine = checkReports(options.reports); !fine)
         return reportError(fine.error());
+    for (const std::string& path : options.reports)
+        for (const std::string& read : {options.before, options.now}) {
+            std::error_code failed;
+            if (std::filesystem::equivalent(path, read, failed))
+                return reportError(failure("usage.output", "this is one of the two reports", path,
+                                           "give --report another name")
+                                       .error);
+        }
     auto gates = loadGates(options.gates, Regress::HasDefaults);
     if (!gates)
         return reportError(gates.error());

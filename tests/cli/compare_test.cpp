@@ -54,6 +54,16 @@ constexpr const char* countGate = "[gate]\nlaunches = { metric = \"launches\", m
 
 } // namespace
 
+TEST_F(CliCompare, AReportNeverReplacesWhatIsCompared) {
+    writeText("g (float[1,4] x) => (float[1,4] y) { y = Exp(x) }");
+    for (const char* name : {"a.json", "b.json"})
+        outputOf({"bench", "m.onnx", "-q", "--no-measure", "--no-verify", "--report", name});
+    fs::create_hard_link(folder.file("b.json"), folder.file("other.json"));
+    for (const char* name : {"a.json", "other.json"})
+        expectRefused({"compare", "a.json", "b.json", "--report", name}, ExitUsage,
+                      {"this is one of the two reports"});
+}
+
 TEST_F(CliCompare, OneModelIsComparedWithOneWhateverTheyAreCalled) {
     report("net-1.0", 1);
     report("net-1.1", 2);
