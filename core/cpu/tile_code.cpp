@@ -343,7 +343,9 @@ TileCode::Frame TileCode::bind(std::byte* memory, size_t lanes) const {
     return frame;
 }
 
-void TileCode::run(Frame& frame, size_t lanes) const {
+void TileCode::run(Frame& frame, size_t elements) const {
+    const size_t lanes = frame.endsInside ? elements : roundUpToGroup(elements);
+    frame.endsInside = false;
     void* const* slots = frame.slots.data();
     for (const Instruction& x : m_code)
         x.function(slots[x.out], slots[x.a], slots[x.b], slots[x.c], x.uniform ? laneGroup : lanes);

@@ -29,14 +29,16 @@ public:
         std::vector<void*> slots;   ///< inputs first; may be pointed at operand memory
         std::vector<void*> buffers; ///< of the inputs
         std::vector<void*> own;     ///< the slots as bound
+        /// Some slot of the tile at hand is operand memory that ends within a group of lanes.
+        bool endsInside = false;
     };
 
     size_t frameBytes(size_t lanes) const;
     /// Places all slots in memory (64-byte aligned, frameBytes(lanes) long), writes constants.
     Frame bind(std::byte* memory, size_t lanes) const;
 
-    /// Computes a tile; lanes is a multiple of laneGroup.
-    void run(Frame& frame, size_t lanes) const;
+    /// Computes a tile: whole groups of lanes, unless memory ends inside.
+    void run(Frame& frame, size_t elements) const;
 
     size_t inputCount() const { return m_inputLanes.size(); }
 

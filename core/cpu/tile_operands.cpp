@@ -98,8 +98,8 @@ bool wholeGroups(const TileShape& tile) {
 } // namespace
 
 void TileLoader::load(const TileCode& code, TileCode::Frame& frame, size_t k,
-                      const TileOperand& operand, const std::byte* source, TileShape tile,
-                      TileShape steps) {
+                      const TileOperand& operand, const std::byte* source, const TileShape& tile,
+                      const TileShape& steps) {
     Held& held = m_held[k];
     if (code.uniformInput(k)) {
         if (held.source != source)
@@ -107,14 +107,22 @@ void TileLoader::load(const TileCode& code, TileCode::Frame& frame, size_t k,
         held.source = source;
         return;
     }
-    if (operand.lanesAreElements && wholeGroups(tile) && contiguous(tile, steps)) {
+    if (operand.lanesAreElements && contiguous(tile, steps)) {
         frame.slots[k] = const_cast<std::byte*>(source); // no instruction writes an input slot
+        frame.endsInside = frame.endsInside || !wholeGroups(tile);
         return;
     }
     frame.slots[k] = frame.buffers[k];
     if (held.source == source && held.tile == tile && held.steps == steps)
         return;
     held = {source, tile, steps};
+    fill(code, frame, k, operand, source, tile, steps);
+}
+
+/// The buffer of input k.
+void TileLoader::fill(const TileCode& code, TileCode::Frame& frame, size_t k,
+                      const TileOperand& operand, const std::byte* source, TileShape tile,
+                      TileShape steps) {
     joinPlanes(tile, steps);
     if (loadFewFloats(operand, static_cast<float*>(frame.buffers[k]), source, tile, steps))
         return;
@@ -137,12 +145,14 @@ void TileLoader::load(const TileCode& code, TileCode::Frame& frame, size_t k,
 bool redirectOutput(const TileCode& code, TileCode::Frame& frame, size_t k,
                     const TileOperand& operand, std::byte* target, const TileShape& tile,
                     const TileShape& steps, bool inPlace) {
-    bool direct = operand.lanesAreElements && wholeGroups(tile) && contiguous(tile, steps) &&
+    bool direct = operand.lanesAreElements && contiguous(tile, steps) &&
                   (inPlace ? code.redirectableInPlace(k) : code.redirectable(k));
-    if (direct)
+    if (direct) {
         code.redirect(frame, k, target);
-    else if (code.redirectable(k)) // else the slot is an input's
+        frame.endsInside = frame.endsInside || !wholeGroups(tile);
+    } else if (code.redirectable(k)) { // else the slot is an input's
         code.unredirect(frame, k);
+    }
     return direct;
 }
 

@@ -33,7 +33,7 @@ public:
 
     /// Makes input `k` of the frame hold the tile's elements at `source`.
     void load(const TileCode& code, TileCode::Frame& frame, size_t k, const TileOperand& operand,
-              const std::byte* source, TileShape tile, TileShape steps);
+              const std::byte* source, const TileShape& tile, const TileShape& steps);
 
     /// Input `k` has new values at the same place.
     void forget(size_t k) { m_held[k] = {}; }
@@ -43,6 +43,10 @@ private:
         const std::byte* source = nullptr;
         TileShape tile, steps;
     };
+
+    static void fill(const TileCode& code, TileCode::Frame& frame, size_t k,
+                     const TileOperand& operand, const std::byte* source, TileShape tile,
+                     TileShape steps);
 
     std::vector<Held> m_held;
 };

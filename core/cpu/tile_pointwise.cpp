@@ -178,7 +178,7 @@ void PointwiseKernel::runTiles(const Operands& operands, const std::byte* parts,
         for (size_t k = 0; k < m_writes; ++k)
             direct[k] = redirectOutput(m_code, frame, k, m_operands[k], target(k), shape,
                                        m_space.steps(k), inPlace);
-        m_code.run(frame, roundUpToGroup(static_cast<size_t>(shape.elements())));
+        m_code.run(frame, static_cast<size_t>(shape.elements()));
         for (size_t k = 0; k < m_writes; ++k)
             if (!direct[k])
                 storeTile(m_operands[k], target(k), m_code.output(frame, k),

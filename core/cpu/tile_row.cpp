@@ -68,13 +68,15 @@ void RowKernel::listScalars() {
 }
 
 /// Tapes, tiles and what is kept between the stages. Rows of one tile keep whatever a later tape
-/// needs again: it lies in the first cache. Longer ones keep what takes longer than reading it
-/// from the second one, if that holds it; of rows that lie across, as many are a block's.
+/// needs again: it lies in the first cache. So do others of which that is a part of the second
+/// one. Longer ones keep what takes longer than reading it from there, if it fits; of rows that lie
+/// across, as many are a block's.
 void RowKernel::chooseTiles(const PrepareContext& context) {
     constexpr int64_t leastAcross = 64; // a few lines beside each other
+    constexpr size_t fewKeptBytes = mostKeptBytes / 2;
     RowReuseLimits limits;
     compileTiles(context, limits);
-    if (m_tiles > 1)
+    if (m_tiles > 1 && keptBytes() > fewKeptBytes)
         compileTiles(context, limits = {dearToRepeat, true});
     if (!m_elements.sameTiles(m_inner))
         compileTiles(context, limits = {m_tiles > 1 ? dearToRepeat : 1, false});
@@ -112,11 +114,13 @@ void RowKernel::compileTiles(const PrepareContext& context, const RowReuseLimits
             bytes = std::max(bytes, code.bytesPerLane());
         m_lanes = round == 0 ? lanesThatFit(bytes) : m_lanes;
     }
-    const auto atOnce = static_cast<size_t>(m_planesAtOnce * m_rowsAtOnce);
-    const auto ofBlock = static_cast<size_t>(m_blockPlanes * m_blockRows);
+    const auto atOnce = static_cast<size_t>(m_blockPlanes * m_rowsAtOnce);
     m_lanes = roundUpToGroup(
-        std::max(atOnce * m_inner.lanes(), m_elementWrites > 0 ? ofBlock * m_elements.lanes() : 0));
+        atOnce * std::max(m_inner.lanes(), m_elementWrites > 0 ? m_elements.lanes() : 0));
     m_tiles = m_inner.tileCount();
+    m_elementTiles = m_elements.tileCount();
+    m_innerSteps = stepsOf(m_inner);
+    m_elementSteps = stepsOf(m_elements);
     m_keptOf.assign(1, 0);
     for (DType type : m_reuse.values)
         m_keptOf.push_back(m_keptOf.back() + (m_lanes * laneBytes(laneOf(type)) + 63) / 64 * 64);
@@ -124,8 +128,10 @@ void RowKernel::compileTiles(const PrepareContext& context, const RowReuseLimits
 
 namespace {
 
-/// Rows of a block of which only the results are of interest.
-constexpr int64_t rowsAlone = 128;
+/// Rows of a block of several tiles of them, at most; their elements where elements are written,
+/// which the first cache still has then.
+constexpr int64_t mostRows = 128;
+constexpr int64_t elementsOfBlock = 4096;
 
 /// Of both loops of a tile that is read along one and written along the other: some lines each way.
 constexpr int64_t turnedPiece = 32;
@@ -165,9 +171,12 @@ void RowKernel::chooseExtents(int64_t limit) {
     m_inner.rows = m_inner.cols = still;
     m_inner.tileRows = m_inner.tileCols = 1;
     if (m_kind == RowTiles::Across) {
-        m_blockRows = std::min(rows, rowsAcross(limit));
+        m_blockRows = rowsAcross(limit);
         m_inner.rows = last;
-        m_blockPlanes = planesOf(limit);
+        m_planesAround = hasDensePlanes(limit);
+        m_blockPlanes = m_planesAround
+                            ? std::min(limit / (m_blockRows * reduced), m_outerLoops.back().extent)
+                            : planesOf(limit);
         m_inner.tileRows = std::clamp<int64_t>(limit / (m_blockPlanes * m_blockRows), 1, reduced);
     } else {
         m_inner.cols = last;
@@ -191,51 +200,50 @@ void RowKernel::chooseExtents(int64_t limit) {
     m_inner.outer = std::move(loops);
     m_elements = m_inner;
     m_rowsAtOnce = m_blockRows;
-    m_planesAtOnce = m_blockPlanes;
-    if (m_kind == RowTiles::Across)
-        widenElements(limit);
     if (m_kind == RowTiles::Within)
         transposeElements(limit);
-    if (hasRowsAlone()) { // as many as leave something for other threads
+    if (hasShortRows()) { // as many as leave something for other threads
         const int64_t lanes = std::max<int64_t>(1, m_inner.tileRows * m_inner.tileCols);
-        const int64_t most = std::clamp<int64_t>(elementsPerTask / lanes, 1, rowsAlone);
+        const int64_t most = std::clamp<int64_t>(
+            (m_elementWrites > 0 ? elementsOfBlock : elementsPerTask) / lanes, 1, mostRows);
         m_blockRows = std::min(rows, std::max<int64_t>(1, most / m_blockRows) * m_blockRows);
     }
 }
 
-/// Elements that lie across rows, of as many rows as a tile has lanes: where they are computed
-/// anew they need no tiles of several, which would not lie in memory as in a tile.
-void RowKernel::widenElements(int64_t limit) {
-    if (m_elementWrites == 0 || m_program.stages.size() != 1 || !m_reuse.values.empty() ||
-        turnsWrites(m_inner.rows))
-        return;
+/// Whether each row is in one tile: a block then holds the rows of several, as what is to do for
+/// each row costs the same for a few of them.
+bool RowKernel::hasShortRows() const {
+    return m_kind != RowTiles::Across && m_blockPlanes == 1 && m_inner.tileCount() == 1 &&
+           (m_elementWrites == 0 || m_elements.tileCount() == 1);
+}
+
+/// Rows of a block that lie across, at most: as many as a tile has lanes, since these lie in memory
+/// as in a tile. Where elements are written along what is reduced, as many as leave room for that.
+int64_t RowKernel::mostAcross(int64_t limit) const {
     const int64_t most = std::min(limit, m_mostAcross);
-    if (m_blockPlanes > 1)
-        m_blockPlanes =
-            std::clamp<int64_t>(most / m_blockRows, m_blockPlanes, m_outerLoops.back().extent);
-    else
-        m_blockRows = std::clamp<int64_t>(m_rowLoop.extent, 1, most);
-    m_elements.tileRows =
-        std::clamp<int64_t>(limit / (m_blockPlanes * m_blockRows), 1, m_inner.tileRows);
+    if (m_innerLoops.empty() || !turnsWrites(m_innerLoops.back()))
+        return most;
+    const int64_t reduced = std::max<int64_t>(m_innerLoops.back().extent, 1);
+    return std::min(most, std::max(turnedPiece, limit / reduced));
 }
 
-/// Whether nothing but one result a row comes of rows of one tile: a block then holds the rows of
-/// several, as what is left to do for each row costs the same for a few of them.
-bool RowKernel::hasRowsAlone() const {
-    return m_kind != RowTiles::Across && m_elementWrites == 0 && m_blockPlanes == 1 &&
-           m_program.stages.size() == 1 && m_inner.tileCount() == 1;
-}
-
-/// Rows of a block that lie across, at most: so few that a tile folds several of their elements
-/// before it widens what it has for the sums.
+/// The rows of a block; where they are several blocks, about as many each.
 int64_t RowKernel::rowsAcross(int64_t limit) const {
-    constexpr int64_t folded = 8, enough = 128; // measured
-    if (m_innerLoops.empty())
-        return std::min(limit, m_mostAcross);
-    const Loop& reduced = m_innerLoops.back();
-    const int64_t each = std::clamp<int64_t>(reduced.extent, 1, folded);
-    return std::min({limit, std::max(enough, limit / each), m_mostAcross,
-                     turnsWrites(reduced) ? turnedPiece : limit});
+    constexpr auto group = static_cast<int64_t>(laneGroup);
+    const int64_t most = mostAcross(limit), rows = std::max<int64_t>(m_rowLoop.extent, 1);
+    const int64_t blocks = (rows + most - 1) / most;
+    return std::min({rows, most, ((rows + blocks - 1) / blocks + group - 1) / group * group});
+}
+
+/// Whether all that is reduced for the rows that lie across is a few elements, which go on in the
+/// next turn of the loop around them: a tile is then some turns as they lie in memory.
+bool RowKernel::hasDensePlanes(int64_t limit) const {
+    if (m_outerLoops.empty() || m_innerLoops.size() != 1 || m_blockRows != m_rowLoop.extent)
+        return false;
+    const Loop &reduced = m_innerLoops.back(), &planes = m_outerLoops.back();
+    const int64_t elements = reduced.extent * m_blockRows;
+    return planes.extent > 1 && reduced.strides[m_mainOperand] == m_blockRows &&
+           planes.strides[m_mainOperand] == elements && elements > 0 && 2 * elements <= limit;
 }
 
 /// How many turns of the loop around its rows a block takes. Rows that lie across go on beside each
@@ -249,7 +257,7 @@ int64_t RowKernel::planesOf(int64_t limit) const {
     const int64_t step = planes.strides[m_mainOperand];
     const int64_t extent = std::max<int64_t>(planes.extent, 1);
     if (m_kind == RowTiles::Across && step == m_blockRows) {
-        const int64_t most = rowsAcross(limit);
+        const int64_t most = mostAcross(limit);
         return std::clamp<int64_t>(most / std::max<int64_t>(m_blockRows, 1), 1, extent);
     }
     int64_t elements = m_blockRows;
@@ -308,6 +316,9 @@ void RowKernel::chooseParts() {
         return; // an accumulator of positions starts at the row's first element
     const size_t fit = mostBytes / std::max<size_t>(m_accumulatorBytes, 1);
     m_parts = std::clamp<size_t>(std::min(m_tiles / tilesPerPart, fit), 1, mostParts);
+    const int64_t elements = elementCount(m_program.inner).value_or(0);
+    m_foldsAtOnce =
+        m_kind == RowTiles::Across && m_parts == 1 && elements > 0 && elements <= mostFolded;
 }
 
 namespace {
@@ -397,7 +408,7 @@ TileCode RowKernel::tileCode(size_t code, const TileSpace& tiles,
                               (tileRows == 1 || tileRowLoop(tiles).strides[at] == 0));
         else
             uniform.push_back(k < firstKept && m_kind != RowTiles::Across &&
-                              m_blockPlanes * m_blockRows == 1);
+                              m_blockPlanes * m_rowsAtOnce == 1);
     }
     return {tape, uniform, context.table, context.strict()};
 }

@@ -2,12 +2,13 @@
 // Rows are worked on in blocks: some of the innermost loop over rows, and where these are few and
 // short, of several turns of the loop around it (planes). A tile is one of three: rows x reduced
 // positions (memory is contiguous along what is reduced), reduced x reduced positions of one row
-// (of one or two of its loops), or reduced positions x rows (contiguous across rows). Results of
-// reductions are row scalars, one lane a row; tapes that run over tiles read them expanded. The
-// tiles of a row are cut into parts, by shape alone: reductions go part by part and the parts'
-// results are folded in their order, so it does not matter which thread takes a part. What a stage
-// computed for each element and a later tape needs again is kept between them, tile by tile, where
-// it fits (core/kernel/row_reuse.h).
+// (of one or two of its loops), or reduced positions x rows (contiguous across rows; where these
+// and what is reduced are few, of several planes as they lie). Results of reductions are row
+// scalars, one lane a row; tapes that run over tiles read them expanded. The tiles of a row are cut
+// into parts, by shape alone: reductions go part by part and the parts' results are folded in their
+// order, so it does not matter which thread takes a part. What a stage computed for each element
+// and a later tape needs again is kept between them, tile by tile, where it fits
+// (core/kernel/row_reuse.h).
 #pragma once
 
 #include "core/cpu/kernel.h"
@@ -36,6 +37,10 @@ struct RowScalar {
 /// What is worth another thread, in elements that are read.
 constexpr int64_t elementsPerTask = 8192;
 
+/// Elements of a row that lies across others which are folded in their own type, before they are
+/// widened.
+constexpr int64_t mostFolded = 64;
+
 class RowKernel final : public Kernel {
 public:
     RowKernel(const Row& program, const PrepareContext& context);
@@ -48,9 +53,10 @@ private:
     struct Tile {
         size_t index = 0;
         int64_t rows = 0, cols = 0;
+        TileShape shape;                     ///< the same, as lanes lie
         const std::vector<int64_t>& offsets; ///< of its first element, per operand
 
-        size_t lanes() const { return roundUpToGroup(static_cast<size_t>(rows * cols)); }
+        size_t elements() const { return static_cast<size_t>(rows * cols); }
     };
 
     // Preparing.
@@ -60,14 +66,15 @@ private:
     void chooseExtents(int64_t limit);
     void transposeElements(int64_t limit);
     bool turnsWrites(const Loop& reduced) const;
-    void widenElements(int64_t limit);
-    bool hasRowsAlone() const;
+    bool hasShortRows() const;
     void chooseParts();
     void placeScalars();
     void makeLoops(const std::vector<StridedAccess>& accesses);
     bool chooseOuter();
+    int64_t mostAcross(int64_t limit) const;
     int64_t rowsAcross(int64_t limit) const;
     int64_t planesOf(int64_t limit) const;
+    bool hasDensePlanes(int64_t limit) const;
     TileCode tileCode(size_t code, const TileSpace& tiles, const PrepareContext& context) const;
     TileCode rowCode(const Tape& tape, const PrepareContext& context) const;
 
@@ -79,12 +86,16 @@ private:
     void runBlock(Worker& worker) const;
     void runShared(Worker& lead, std::byte* parts, size_t block, Threads& threads) const;
     template <typename Visit>
-    void forEachTile(Worker& worker, const TileSpace& tiles, size_t part, Visit&& visit) const;
+    void forEachTile(Worker& worker, const TileSpace& tiles, size_t count, size_t part,
+                     Visit&& visit) const;
+    template <typename Visit> void forRowsOfTiles(Worker& worker, Visit&& visit) const;
     void forgetScalars(Worker& worker, size_t code) const;
-    void loadTile(Worker& worker, size_t code, const TileSpace& tiles, const Tile& tile) const;
+    void loadTile(Worker& worker, size_t code, const std::vector<TileShape>& steps,
+                  const Tile& tile) const;
     void runTile(Worker& worker, size_t code, const Tile& tile) const;
     std::byte* keptAt(const Worker& worker, uint32_t value, size_t tile) const;
     void runElements(Worker& worker, size_t part) const;
+    void runElementTiles(Worker& worker, size_t part) const;
     void runRowResults(Worker& worker) const;
     void count(CountedBytes& total) const;
 
@@ -92,9 +103,9 @@ private:
     Accumulators accumulators(std::byte* memory, size_t reduction) const;
     void startReductions(size_t stage, std::byte* memory) const;
     void reducePart(Worker& worker, size_t stage, size_t part, std::byte* memory) const;
-    void reduceTiles(Worker& worker, size_t stage, size_t part, std::byte* memory,
-                     int64_t firstRow) const;
+    void reduceTiles(Worker& worker, size_t stage, size_t part, std::byte* memory) const;
     void foldPart(size_t stage, std::byte* total, std::byte* part) const;
+    void takeFolded(ReduceKind kind, Lane lane, std::byte* to, const void* folded) const;
     void finishStage(Worker& worker, size_t stage) const;
     void runScalars(Worker& worker, size_t stage) const;
 
@@ -103,8 +114,9 @@ private:
         return m_blockPlanes > 1 ? m_outerLoops.back().strides[operand] : 0;
     }
 
-    TileShape shapeOf(const Worker& worker, const Tile& tile) const;
-    TileShape stepsOf(const TileSpace& tiles, size_t operand) const;
+    Tile tileAt(const Worker& worker, size_t index, int64_t rows, int64_t cols,
+                const std::vector<int64_t>& offsets) const;
+    std::vector<TileShape> stepsOf(const TileSpace& tiles) const;
     TileShape stepsOfScalars(const Worker& worker) const;
 
     const Loop& tileRowLoop(const TileSpace& tiles) const {
@@ -116,7 +128,14 @@ private:
     }
 
     /// Bytes that one block's kept values take.
-    size_t keptBytes() const { return m_keptOf.empty() ? 0 : m_keptOf.back() * m_tiles; }
+    size_t keptBytes() const {
+        return m_keptOf.empty() ? 0 : m_keptOf.back() * m_tiles * tileRowsOfBlock();
+    }
+
+    /// How often the rows of a tile are begun in a block.
+    size_t tileRowsOfBlock() const {
+        return static_cast<size_t>((m_blockRows + m_rowsAtOnce - 1) / m_rowsAtOnce);
+    }
 
     size_t scalarLanes() const {
         return roundUpToGroup(static_cast<size_t>(m_blockPlanes * m_blockRows));
@@ -134,16 +153,19 @@ private:
     std::vector<Loop> m_innerLoops; ///< what is reduced, before tiles are chosen
     TileSpace m_inner;              ///< the tiles of one block; Across: its rows are the reduced
     TileSpace m_elements;           ///< the same for what is written per element
+    std::vector<TileShape> m_innerSteps, m_elementSteps; ///< of every operand in their tiles
     std::vector<int64_t> m_offsets;
     RowTiles m_kind = RowTiles::Along;
-    int64_t m_blockRows = 1;   ///< rows of a block, of each plane
-    int64_t m_blockPlanes = 1; ///< of the last one of m_outerLoops
-    /// Of these what one tile has that is reduced: all rows, or all planes.
-    int64_t m_rowsAtOnce = 1, m_planesAtOnce = 1;
+    int64_t m_blockRows = 1;     ///< rows of a block, of each plane
+    int64_t m_blockPlanes = 1;   ///< of the last one of m_outerLoops
+    int64_t m_rowsAtOnce = 1;    ///< of these what one tile has
+    bool m_planesAround = false; ///< tiles that lie across are whole planes, one after the other
     /// Rows of a block that lie across, at most: so many that what they keep fits.
     int64_t m_mostAcross = std::numeric_limits<int64_t>::max();
-    size_t m_tiles = 0; ///< of a block
-    size_t m_parts = 1; ///< of a block
+    size_t m_tiles = 0, m_elementTiles = 0; ///< of a block
+    size_t m_parts = 1;                     ///< of a block
+    /// Rows that lie across have so few elements that what they are folded into is the result.
+    bool m_foldsAtOnce = false;
     bool m_noRows = false;
     RowReuse m_reuse;                 ///< the tapes of m_codes
     std::vector<size_t> m_keptOf;     ///< where each kept value of a tile begins, and their end
@@ -168,6 +190,7 @@ struct RowKernel::Worker {
     std::vector<int64_t> offsetsOfTile; ///< while one is visited
     std::vector<bool> direct;           ///< while one is written: straight into memory
     int64_t planes = 1, rows = 0;       ///< of the block; of each plane
+    int64_t firstRow = 0;               ///< of the tiles at hand; `rows` is then what they have
 
     int64_t blockRows() const { return planes * rows; }
 };

@@ -41,7 +41,7 @@ Accumulators RowKernel::accumulators(std::byte* memory, size_t reduction) const 
 
 void RowKernel::startReductions(size_t stage, std::byte* memory) const {
     const auto& kinds = m_program.stages[stage].reduce;
-    for (size_t i = 0; i < kinds.size(); ++i) {
+    for (size_t i = 0; i < kinds.size() && !m_foldsAtOnce; ++i) {
         Accumulators into = accumulators(memory, i);
         const Lane held = heldIn(m_codes[stage].outputLane(i));
         const auto real = startOf<double>(kinds[i]);
@@ -59,50 +59,65 @@ void RowKernel::startReductions(size_t stage, std::byte* memory) const {
 void RowKernel::reducePart(Worker& worker, size_t stage, size_t part, std::byte* memory) const {
     startReductions(stage, memory);
     forgetScalars(worker, stage);
-    if (m_rowsAtOnce == m_blockRows && m_planesAtOnce == m_blockPlanes)
-        return reduceTiles(worker, stage, part, memory, 0);
-    // Rows go one after the other, or planes of all rows.
-    const bool byRows = m_rowsAtOnce < m_blockRows;
-    int64_t& some = byRows ? worker.rows : worker.planes;
-    const int64_t all = some, atOnce = byRows ? m_rowsAtOnce : m_planesAtOnce;
-    const int64_t each = byRows ? 1 : worker.rows;
-    auto move = [&](int64_t by) {
-        for (size_t k = 0; k < worker.offsets.size(); ++k)
-            worker.offsets[k] += by * (byRows ? m_rowLoop.strides[k] : planeStep(k));
-    };
-    for (int64_t first = 0; first < all; first += atOnce) {
-        some = std::min(atOnce, all - first);
-        reduceTiles(worker, stage, part, memory, first * each);
-        move(atOnce);
-    }
-    move(-((all + atOnce - 1) / atOnce * atOnce));
-    some = all;
+    forRowsOfTiles(worker, [&] { reduceTiles(worker, stage, part, memory); });
 }
 
-/// Of the rows that the worker has; `firstRow` is the place of the first one among the block's.
-void RowKernel::reduceTiles(Worker& worker, size_t stage, size_t part, std::byte* memory,
-                            int64_t firstRow) const {
+void RowKernel::reduceTiles(Worker& worker, size_t stage, size_t part, std::byte* memory) const {
     const TileCode& code = m_codes[stage];
     const auto& kinds = m_program.stages[stage].reduce;
-    const auto& table = m_kind == RowTiles::Across ? m_table.reduceOuter : m_table.reduceInner;
+    const bool across = m_kind == RowTiles::Across;
+    const auto& table = across ? m_table.reduceOuter : m_table.reduceInner;
+    auto lane = [&](size_t reduction) { return static_cast<size_t>(code.outputLane(reduction)); };
+    auto from = [](const Accumulators& all, size_t row) {
+        return Accumulators{static_cast<std::byte*>(all.values) + row * 8, all.indices + row};
+    };
     auto into = [&](size_t reduction) {
-        const Accumulators all = accumulators(memory, reduction);
-        return Accumulators{static_cast<std::byte*>(all.values) + firstRow * 8,
-                            all.indices + firstRow};
+        return from(accumulators(memory, reduction), static_cast<size_t>(worker.firstRow));
+    };
+    auto foldedOf = [&](size_t reduction) {
+        return reinterpret_cast<std::byte*>(into(reduction).indices);
+    };
+    // Tiles across rows are folded as they are, and widened some rows of elements at a time. What
+    // they are folded into lies where positions would.
+    int64_t folded = 0;
+    auto widen = [&] {
+        for (size_t i = 0; i < kinds.size(); ++i)
+            if (!isArg(kinds[i]))
+                table[static_cast<size_t>(kinds[i])][lane(i)](
+                    into(i), foldedOf(i), 1, static_cast<size_t>(worker.blockRows()), 0);
+        folded = 0;
     };
     int64_t position = 0; // of arg-reductions, which have one part
-    forEachTile(worker, m_inner, part, [&](const Tile& tile) {
-        loadTile(worker, stage, m_inner, tile);
+    forEachTile(worker, m_inner, m_tiles, part, [&](const Tile& tile) {
+        loadTile(worker, stage, m_innerSteps, tile);
         runTile(worker, stage, tile);
         const bool within = m_kind == RowTiles::Within;
         const int64_t elements = tile.rows * tile.cols;
-        for (size_t i = 0; i < kinds.size(); ++i)
-            table[static_cast<size_t>(kinds[i])][static_cast<size_t>(code.outputLane(i))](
-                into(i), code.output(worker.frames[stage], i),
-                static_cast<size_t>(within ? 1 : tile.rows),
-                static_cast<size_t>(within ? elements : tile.cols), position);
-        position += m_kind == RowTiles::Across ? tile.rows : within ? elements : tile.cols;
+        for (size_t i = 0; i < kinds.size(); ++i) {
+            const auto* x = static_cast<const std::byte*>(code.output(worker.frames[stage], i));
+            // Planes that lie around what is reduced are folded one by one.
+            const int64_t planes = m_planesAround ? worker.planes : 1;
+            const auto rows = static_cast<size_t>(within ? 1 : tile.rows);
+            const auto cols = static_cast<size_t>((within ? elements : tile.cols) / planes);
+            for (int64_t plane = 0; plane < planes; ++plane) {
+                const auto first = static_cast<size_t>(plane) * cols;
+                if (across && !isArg(kinds[i]))
+                    m_table.foldRows[static_cast<size_t>(kinds[i])][lane(i)](
+                        foldedOf(i) + first * laneBytes(code.outputLane(i)), x, rows, cols,
+                        folded == 0);
+                else
+                    table[static_cast<size_t>(kinds[i])][lane(i)](from(into(i), first), x, rows,
+                                                                  cols, position);
+                x += rows * cols * laneBytes(code.outputLane(i));
+            }
+        }
+        position += across ? tile.rows : within ? elements : tile.cols;
+        folded += tile.rows;
+        if (across && folded >= mostFolded && !m_foldsAtOnce)
+            widen();
     });
+    if (across && folded > 0 && !m_foldsAtOnce)
+        widen();
 }
 
 /// total = total (op) part, for the kinds whose accumulators have no positions.
@@ -115,6 +130,16 @@ void RowKernel::foldPart(size_t stage, std::byte* total, std::byte* part) const 
     }
 }
 
+/// Of a sum as it would be had it begun with zero: of negative zeros that is none.
+void RowKernel::takeFolded(ReduceKind kind, Lane lane, std::byte* to, const void* folded) const {
+    const uint64_t zero = 0; // of every type
+    if (kind == ReduceKind::Sum && (lane == Lane::F32 || lane == Lane::F64))
+        m_table.op[static_cast<size_t>(TapeOp::Add)][static_cast<size_t>(lane)][1](
+            to, folded, &zero, &zero, scalarLanes());
+    else
+        std::memcpy(to, folded, scalarLanes() * laneBytes(lane));
+}
+
 /// The stage's row scalars from its accumulators.
 void RowKernel::finishStage(Worker& worker, size_t stage) const {
     const auto& kinds = m_program.stages[stage].reduce;
@@ -123,7 +148,9 @@ void RowKernel::finishStage(Worker& worker, size_t stage) const {
         const Accumulators from = accumulators(worker.total, i);
         const Lane held = isArg(kinds[i]) ? Lane::I64 : heldIn(m_codes[stage].outputLane(i));
         std::byte* to = worker.scalars + scalar.at;
-        if (held == scalar.lane)
+        if (m_foldsAtOnce)
+            takeFolded(kinds[i], scalar.lane, to, from.indices);
+        else if (held == scalar.lane)
             std::memcpy(to, isArg(kinds[i]) ? from.indices : from.values,
                         scalarLanes() * laneBytes(held));
         else

@@ -39,8 +39,7 @@ void RowKernel::run(const Operands& operands, RunContext& context) {
         for (int64_t block = 0; block < blocks; ++block)
             runShared(lead, memory + m_workerBytes, static_cast<size_t>(block), threads);
     } else {
-        const auto perBlock = static_cast<int64_t>(m_tiles * m_lanes) * m_blockRows / m_rowsAtOnce *
-                              m_blockPlanes / m_planesAtOnce;
+        const auto perBlock = static_cast<int64_t>(m_tiles * m_lanes) * m_blockRows / m_rowsAtOnce;
         const auto grain = static_cast<size_t>(elementsPerTask / std::max<int64_t>(perBlock, 1));
         threads.forRange(
             static_cast<size_t>(blocks), grain + 1, [&](size_t self, size_t begin, size_t end) {
@@ -163,33 +162,44 @@ void RowKernel::forgetScalars(Worker& worker, size_t code) const {
 }
 
 std::byte* RowKernel::keptAt(const Worker& worker, uint32_t value, size_t tile) const {
+    tile += static_cast<size_t>(worker.firstRow / m_rowsAtOnce) * m_tiles;
     return worker.kept + tile * m_keptOf.back() + m_keptOf[value];
 }
 
-TileShape RowKernel::shapeOf(const Worker& worker, const Tile& tile) const {
+RowKernel::Tile RowKernel::tileAt(const Worker& worker, size_t index, int64_t rows, int64_t cols,
+                                  const std::vector<int64_t>& offsets) const {
     switch (m_kind) {
     case RowTiles::Along:
-        return {worker.planes, worker.rows, tile.cols};
+        return {index, rows, cols, {worker.planes, worker.rows, cols}, offsets};
     case RowTiles::Across:
-        return {tile.rows, worker.planes, worker.rows};
+        return {index, rows, cols,
+                m_planesAround ? TileShape{worker.planes, rows, worker.rows}
+                               : TileShape{rows, worker.planes, worker.rows},
+                offsets};
     default:
-        return {1, tile.rows, tile.cols};
+        return {index, rows, cols, {1, rows, cols}, offsets};
     }
 }
 
-TileShape RowKernel::stepsOf(const TileSpace& tiles, size_t operand) const {
-    const int64_t rows = tileRowLoop(tiles).strides[operand];
-    const int64_t cols = tileColLoop(tiles).strides[operand];
-    return m_kind == RowTiles::Across ? TileShape{rows, planeStep(operand), cols}
-                                      : TileShape{planeStep(operand), rows, cols};
+std::vector<TileShape> RowKernel::stepsOf(const TileSpace& tiles) const {
+    std::vector<TileShape> out;
+    for (size_t k = 0; k < m_operands.size(); ++k) {
+        const int64_t rows = tileRowLoop(tiles).strides[k], cols = tileColLoop(tiles).strides[k];
+        out.push_back(m_kind == RowTiles::Across && !m_planesAround
+                          ? TileShape{rows, planeStep(k), cols}
+                          : TileShape{planeStep(k), rows, cols});
+    }
+    return out;
 }
 
 /// Of row scalars, one a row of the block.
 TileShape RowKernel::stepsOfScalars(const Worker& worker) const {
-    return m_kind == RowTiles::Across ? TileShape{0, worker.rows, 1} : TileShape{worker.rows, 1, 0};
+    if (m_kind != RowTiles::Across)
+        return {worker.rows, 1, 0};
+    return m_planesAround ? TileShape{worker.rows, 0, 1} : TileShape{0, worker.rows, 1};
 }
 
-void RowKernel::loadTile(Worker& worker, size_t code, const TileSpace& tiles,
+void RowKernel::loadTile(Worker& worker, size_t code, const std::vector<TileShape>& steps,
                          const Tile& tile) const {
     const TileCode& tape = m_codes[code];
     TileCode::Frame& frame = worker.frames[code];
@@ -197,7 +207,7 @@ void RowKernel::loadTile(Worker& worker, size_t code, const TileSpace& tiles,
     const size_t reads = m_operands.size() - firstRead;
     const std::vector<uint32_t>& kept = m_reuse.parts[code].reads;
     const size_t firstKept = tape.inputCount() - kept.size();
-    const TileShape shape = shapeOf(worker, tile);
+    const TileShape ofScalars = stepsOfScalars(worker);
     for (size_t k = 0; k < firstKept; ++k) {
         if (!tape.usesInput(k))
             continue;
@@ -206,13 +216,14 @@ void RowKernel::loadTile(Worker& worker, size_t code, const TileSpace& tiles,
             const std::byte* source =
                 worker.operands.inputs[x.operand] +
                 tile.offsets[firstRead + k] * static_cast<int64_t>(x.elementBytes);
-            worker.loaders[code].load(tape, frame, k, x, source, shape,
-                                      stepsOf(tiles, firstRead + k));
+            worker.loaders[code].load(tape, frame, k, x, source, tile.shape, steps[firstRead + k]);
             continue;
         }
         const RowScalar& scalar = m_scalars[k - reads];
-        worker.loaders[code].load(tape, frame, k, scalar.operand, worker.scalars + scalar.at, shape,
-                                  stepsOfScalars(worker));
+        const std::byte* source =
+            worker.scalars + scalar.at +
+            static_cast<size_t>(worker.firstRow) * scalar.operand.elementBytes;
+        worker.loaders[code].load(tape, frame, k, scalar.operand, source, tile.shape, ofScalars);
     }
     for (size_t k = 0; k < kept.size(); ++k)
         frame.slots[firstKept + k] = keptAt(worker, kept[k], tile.index);
@@ -226,34 +237,37 @@ void RowKernel::runTile(Worker& worker, size_t code, const Tile& tile) const {
     for (const RowReuse::Made& made : makes)
         if (tape.redirectable(made.output))
             tape.redirect(frame, made.output, keptAt(worker, made.value, tile.index));
-    tape.run(frame, tile.lanes());
+    tape.run(frame, tile.elements());
     for (const RowReuse::Made& made : makes)
         if (!tape.redirectable(made.output)) // its slot is an input's, or another output's too
             std::memcpy(keptAt(worker, made.value, tile.index), tape.output(frame, made.output),
-                        tile.lanes() * laneBytes(tape.outputLane(made.output)));
+                        tile.elements() * laneBytes(tape.outputLane(made.output)));
 }
 
 void RowKernel::runElements(Worker& worker, size_t part) const {
+    forgetScalars(worker, m_program.stages.size());
+    forRowsOfTiles(worker, [&] { runElementTiles(worker, part); });
+}
+
+void RowKernel::runElementTiles(Worker& worker, size_t part) const {
     const size_t at = m_program.stages.size();
     const TileCode& code = m_codes[at];
     TileCode::Frame& frame = worker.frames[at];
     std::vector<bool>& direct = worker.direct;
-    forgetScalars(worker, at);
-    forEachTile(worker, m_elements, part, [&](const Tile& tile) {
-        loadTile(worker, at, m_elements, tile);
-        const TileShape shape = shapeOf(worker, tile);
+    forEachTile(worker, m_elements, m_elementTiles, part, [&](const Tile& tile) {
+        loadTile(worker, at, m_elementSteps, tile);
         auto target = [&](size_t k) {
             return worker.operands.outputs[m_operands[k].operand] +
                    tile.offsets[k] * static_cast<int64_t>(m_operands[k].elementBytes);
         };
         for (size_t k = 0; k < m_elementWrites; ++k)
-            direct[k] = redirectOutput(code, frame, k, m_operands[k], target(k), shape,
-                                       stepsOf(m_elements, k), true);
+            direct[k] = redirectOutput(code, frame, k, m_operands[k], target(k), tile.shape,
+                                       m_elementSteps[k], true);
         runTile(worker, at, tile);
         for (size_t k = 0; k < m_elementWrites; ++k)
             if (!direct[k])
                 storeTile(m_operands[k], target(k), code.output(frame, k),
-                          laneBytes(code.outputLane(k)), shape, stepsOf(m_elements, k));
+                          laneBytes(code.outputLane(k)), tile.shape, m_elementSteps[k]);
     });
 }
 

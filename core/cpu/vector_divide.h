@@ -51,8 +51,11 @@ void divideByOne(void* out, const void* a, const void* b, const void* c, size_t 
             vectorScalar<float, float, DivOf<float>>(o + begin, x + begin, b, c, end - begin);
             continue;
         }
-        for (size_t i = begin; i < end; i += wideLanes)
+        size_t i = begin;
+        for (; i + wideLanes <= end; i += wideLanes)
             storeWide(o + i, quotientOf(loadWide(x + i), divisors, inverse));
+        if (i < end)
+            vectorScalar<float, float, DivOf<float>>(o + i, x + i, b, c, end - i);
     }
 }
 

@@ -73,6 +73,14 @@ bool storeFew(S* out, const L* in, size_t rows, size_t cols, int64_t rowStride, 
         });
 }
 
+/// One number in each row of less than a vector: whole vectors as long as later rows, which are
+/// written after them, have room for the rest. Steps behind these rows.
+inline void fillShortRows(float*& out, const float*& in, size_t& rows, size_t cols,
+                          int64_t rowStride) {
+    for (; rows * cols >= wideLanes; --rows, out += cols, in += rowStride)
+        storeWide(out, everyLane(*in));
+}
+
 template <typename L, typename S, typename F>
 void loadLoop(void* lanes, const void* source, size_t rows, size_t cols, int64_t rowStride,
               int64_t colStride) {
@@ -91,6 +99,9 @@ void loadLoop(void* lanes, const void* source, size_t rows, size_t cols, int64_t
         return;
     }
     if (colStride == 0) {
+        if constexpr (isPlainFloat<F>)
+            if (cols < wideLanes)
+                fillShortRows(out, in, rows, cols, rowStride);
         for (size_t r = 0; r < rows; ++r, out += cols, in += rowStride) {
             const L value = F::of(*in);
             for (size_t c = 0; c < cols; ++c)

@@ -195,32 +195,58 @@ void foldFewColumns(T* out, const T* in, size_t rows, size_t cols) {
     }
 }
 
+/// One result for each column of some that lie beside each other, in registers.
+template <template <typename> typename F>
+void foldWideColumns(float* out, const float* in, size_t rows, size_t cols, bool isFirst) {
+    constexpr size_t count = 4;
+    Wide part[count];
+    const float* from = isFirst ? in : out;
+    for (size_t j = 0; j < count; ++j)
+        part[j] = loadWide(from + j * wideLanes);
+    for (size_t r = isFirst ? 1 : 0; r < rows; ++r)
+        for (size_t j = 0; j < count; ++j)
+            part[j] = ofEach(F<float>{}, part[j], loadWide(in + r * cols + j * wideLanes));
+    for (size_t j = 0; j < count; ++j)
+        storeWide(out + j * wideLanes, part[j]);
+}
+
+/// Folds the rows of a tile into one, in their own type; of the first tile they are all there is.
 template <typename T, template <typename> typename F>
-void outerFold(Accumulators into, const void* x, size_t rows, size_t cols, int64_t) {
-    using Acc = typename AccumulatorOf<T>::Type;
-    auto* acc = static_cast<Acc*>(into.values);
+void foldRows(void* into, const void* x, size_t rows, size_t cols, bool isFirst) {
+    auto* out = static_cast<T*>(into);
     const auto* in = static_cast<const T*>(x);
     if (cols < fewColumns) {
         T folded[16 * fewColumns];
         foldFewColumns<T, F>(folded, in, rows, cols);
         for (size_t j = 0; j < cols; ++j)
-            acc[j] = F<Acc>::of(acc[j], static_cast<Acc>(folded[j]));
+            out[j] = isFirst ? folded[j] : F<T>::of(out[j], folded[j]);
         return;
     }
-    constexpr size_t width = 64;
-    T part[width];
-    for (size_t first = 0; first < cols; first += width) {
-        size_t n = cols - first < width ? cols - first : width;
-        for (size_t j = 0; j < n; ++j)
-            part[j] = in[first + j];
-        for (size_t r = 1; r < rows; ++r) {
-            const T* row = in + r * cols + first;
-            for (size_t j = 0; j < n; ++j)
-                part[j] = F<T>::of(part[j], row[j]);
-        }
-        for (size_t j = 0; j < n; ++j)
-            acc[first + j] = F<Acc>::of(acc[first + j], static_cast<Acc>(part[j]));
-    }
+    size_t done = 0;
+    if constexpr (sizeof(T) == sizeof(float))
+        for (; rows > 1 && done + 4 * wideLanes <= cols; done += 4 * wideLanes)
+            foldWideColumns<F>(out + done, in + done, rows, cols, isFirst);
+    for (size_t r = 0; r < rows; ++r, in += cols)
+        if (r == 0 && isFirst)
+#pragma GCC ivdep
+            for (size_t j = done; j < cols; ++j)
+                out[j] = in[j];
+        else
+#pragma GCC ivdep
+            for (size_t j = done; j < cols; ++j)
+                out[j] = F<T>::of(out[j], in[j]);
+}
+
+/// Folds one row after the other into wider accumulators.
+template <typename T, template <typename> typename F>
+void outerFold(Accumulators into, const void* x, size_t rows, size_t cols, int64_t) {
+    using Acc = typename AccumulatorOf<T>::Type;
+    auto* acc = static_cast<Acc*>(into.values);
+    const auto* in = static_cast<const T*>(x);
+    for (size_t r = 0; r < rows; ++r, in += cols)
+#pragma GCC ivdep
+        for (size_t j = 0; j < cols; ++j)
+            acc[j] = F<Acc>::of(acc[j], static_cast<Acc>(in[j]));
 }
 
 /// True when x replaces the best so far; the first NaN wins (of the Last kinds the last one).
@@ -373,10 +399,17 @@ template <typename T> void reductionsOf(VectorTable& t, Lane lane) {
         t.reduceInner[static_cast<size_t>(kind)][l] = inner;
         t.reduceOuter[static_cast<size_t>(kind)][l] = outer;
     };
+    auto fold = [&](ReduceKind kind, FoldFunction rows) {
+        t.foldRows[static_cast<size_t>(kind)][l] = rows;
+    };
     set(ReduceKind::Sum, innerFold<T, AddOf>, outerFold<T, AddOf>);
     set(ReduceKind::Product, innerFold<T, MulOf>, outerFold<T, MulOf>);
     set(ReduceKind::Max, innerFold<T, MaxOf>, outerFold<T, MaxOf>);
     set(ReduceKind::Min, innerFold<T, MinOf>, outerFold<T, MinOf>);
+    fold(ReduceKind::Sum, foldRows<T, AddOf>);
+    fold(ReduceKind::Product, foldRows<T, MulOf>);
+    fold(ReduceKind::Max, foldRows<T, MaxOf>);
+    fold(ReduceKind::Min, foldRows<T, MinOf>);
     set(ReduceKind::ArgMax, innerArg<T, true, false>, outerArg<T, true, false>);
     set(ReduceKind::ArgMin, innerArg<T, false, false>, outerArg<T, false, false>);
     set(ReduceKind::ArgMaxLast, innerArg<T, true, true>, outerArg<T, true, true>);

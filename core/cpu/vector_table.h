@@ -36,7 +36,7 @@ constexpr size_t roundUpToGroup(size_t n) {
     return (n + laneGroup - 1) / laneGroup * laneGroup;
 }
 
-/// out may be one of the operands when lane sizes agree; n is a multiple of laneGroup.
+/// out may be one of the operands when lane sizes agree. Tails of groups are slow.
 using VectorFunction = void (*)(void* out, const void* a, const void* b, const void* c, size_t n);
 
 /// Lanes from `rows` x `cols` stored elements (strides in elements), packed row after row.
@@ -55,6 +55,9 @@ struct Accumulators {
 /// accumulator a column. firstIndex: position of the first element along the reduced dimension.
 using ReduceFunction = void (*)(Accumulators into, const void* x, size_t rows, size_t cols,
                                 int64_t firstIndex);
+/// Folds `rows` x `cols` packed lanes into one row of such lanes, which holds nothing before the
+/// first call.
+using FoldFunction = void (*)(void* into, const void* x, size_t rows, size_t cols, bool isFirst);
 
 /// Softmax without the division, in place: row r becomes e^(x - max) with x = scale * score (+
 /// mask, or `fill` where a condition hides it); its sum, with the sink, goes to sums[r]. Strides
@@ -385,6 +388,7 @@ struct VectorTable {
     void (*nibblesByDigits)(const NibbleTile& tile) = nullptr; ///< or null
     ReduceFunction reduceInner[reduceKindCount][laneCount] = {};
     ReduceFunction reduceOuter[reduceKindCount][laneCount] = {};
+    FoldFunction foldRows[reduceKindCount][laneCount] = {}; ///< not of positions
 };
 
 /// The best table that this processor runs.

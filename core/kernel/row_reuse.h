@@ -31,7 +31,7 @@ struct RowReuseLimits {
 };
 
 /// Lane instructions that take as long as writing a value into a second cache and reading it.
-constexpr int64_t dearToRepeat = 6;
+constexpr int64_t dearToRepeat = 3;
 /// What one thread keeps of a row, at most: a second cache holds it.
 constexpr size_t mostKeptBytes = size_t{256} << 10;
 

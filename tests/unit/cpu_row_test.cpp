@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 using namespace fuselage;
 using namespace fuselage::testing_cpu;
 
@@ -178,4 +181,78 @@ TEST(CpuRowBlocks, FewOrManyRowsThatLieAcross) {
     expectAnyThreadCount("(float[250,33,32] x, float[32] w) => (float[250,33,32] y) { "
                          "z = Mul(x, w)  m = ReduceMax<axes = [0]>(z)  y = Add(z, m) }",
                          2e-5);
+}
+
+/// Of more rows of elements than are folded before they are widened, and in parts.
+TEST(CpuRowBlocks, TilesAcrossAreWidenedSomeAtATime) {
+    for (const char* shape : {"64,24", "65,24", "129,1000", "200,40", "700,1030", "40,25,13"})
+        for (const char* what :
+             {"ReduceMean(x, a)", "ReduceProd(x, a)", "ReduceMax(x, a)", "ReduceMin(x, a)"})
+            for (const char* type : {"float", "double", "int64"}) {
+                const bool isProduct = std::string(what).find("Prod") != std::string::npos;
+                const bool isInteger = type[0] == 'i';
+                if (isInteger && (isProduct || std::string(what).find("Mean") != std::string::npos))
+                    continue;
+                expectAnyThreadCount(
+                    fmt::format("({0}[{1}] x) => ({0}[{1}] y) {{ a = Constant<value_ints = [0]>() "
+                                "m = {2}  y = Add(x, m) }}",
+                                type, shape, what),
+                    2e-5);
+            }
+}
+
+/// Turns of the loop around rows that lie across are tiles as they lie in memory.
+TEST(CpuRowBlocks, DensePlanes) {
+    for (const char* shape : {"50,12,8", "7,5,24,3", "33,2,9", "9,40,12", "3,2,31,5,4"}) {
+        const std::string dims = shape;
+        const auto rank = std::count(dims.begin(), dims.end(), ',') + 1;
+        for (const char* what : {"m = ReduceMean(x, a)  y = Sub(x, m)",
+                                 "m = ReduceMax(x, a)  e = Tanh(x)  y = Mul(e, m)"})
+            expectAnyThreadCount(
+                fmt::format("(float[{0}] x) => (float[{0}] y) {{ a = Constant<value_ints = [{1}]>()"
+                            "  {2} }}",
+                            shape, rank - 2, what),
+                2e-5);
+        for (const char* what : {"ArgMax", "ArgMin"}) {
+            std::string kept = dims;
+            kept.replace(kept.rfind(',', kept.rfind(',') - 1) + 1,
+                         kept.rfind(',') - kept.rfind(',', kept.rfind(',') - 1) - 1, "1");
+            expectAnyThreadCount(fmt::format("(float[{0}] x) => (int64[{1}] y) {{ y = {2}<axis = "
+                                             "{3}>(x) }}",
+                                             shape, kept, what, rank - 2));
+        }
+        expectAnyThreadCount(
+            fmt::format("(float[{0}] x) => (float[{0}] y) {{ y = Softmax<axis = {1}>(x) }}", shape,
+                        rank - 2),
+            2e-5);
+    }
+}
+
+/// Rows of one tile in blocks of many, whose values are kept for each tile.
+TEST(CpuRowBlocks, ManyShortRowsInABlock) {
+    for (const char* shape : {"301,96", "150,384", "77,1000", "5,1024", "7,45,20"})
+        for (const char* what : {"y = Softmax(x)", "m = ReduceMean(x, a)  y = Sub(x, m)",
+                                 "m = ReduceMax(x, a)  e = Tanh(x)  n = ReduceMean(e, a) "
+                                 "s = Sub(e, m)  y = Add(s, n)"})
+            expectAnyThreadCount(fmt::format("(float[{0}] x) => (float[{0}] y) {{ "
+                                             "a = Constant<value_ints = [-1]>()  {1} }}",
+                                             shape, what),
+                                 2e-5);
+}
+
+/// The sum of negative zeros is zero, whichever way they are folded.
+TEST(CpuRowBlocks, SumsBeginWithZero) {
+    for (const char* shape : {"4,50", "80,50", "50,4,8"}) {
+        const LowerRequest request = bodyFrom(
+            fmt::format("(float[{0}] x) => (float[{0}] y) {{ a = Constant<value_ints = [{1}]>() "
+                        "s = ReduceSum(x, a)  y = Add(x, s) }}",
+                        shape, shape[0] == '5' ? 1 : 0));
+        std::vector<ReferenceValue> inputs = inputsFor(request);
+        for (double& x : inputs[0].floats)
+            x = -0.0;
+        const CpuRun run =
+            runOnCpu(programOf(request), inputs, request.constants, Order::RowMajor, 1);
+        for (double y : run.outputs[0].floats)
+            ASSERT_FALSE(std::signbit(y)) << shape;
+    }
 }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <set>
 
@@ -385,4 +386,28 @@ TEST(TileSpace, TilesThatAreTurnedReadWholeLines) {
     EXPECT_EQ(more.planes.extent, 32);
     EXPECT_EQ(more.tilePlanes * more.tileRows * more.tileCols, 1024);
     EXPECT_EQ(more.lanes() * more.tileCount(), pairs.lanes() * pairs.tileCount());
+}
+
+/// Memory that ends within a group of lanes is read and written where it lies.
+TEST(TileCode, ElementsBehindTheEndAreLeftAlone) {
+    TapeBuilder builder;
+    Scalar x = builder.input(DType::Float32);
+    const Tape tape = builder.finish({unary(TapeOp::Tanh, x / 3.0)});
+    for (size_t t = 0; t < vectorTableCount(); ++t) {
+        const TileCode code(tape, {false}, vectorTable(t), false);
+        for (size_t n : {1, 7, 17, 40, 63}) {
+            std::vector<float> from(n, 2), to(n + 16, -1);
+            std::vector<std::byte> memory(code.frameBytes(64) + 64);
+            void* start = memory.data();
+            size_t room = memory.size();
+            std::align(64, code.frameBytes(64), start, room);
+            TileCode::Frame frame = code.bind(static_cast<std::byte*>(start), 64);
+            frame.slots[0] = from.data();
+            code.redirect(frame, 0, to.data());
+            frame.endsInside = true;
+            code.run(frame, n);
+            for (size_t i = 0; i < to.size(); ++i)
+                ASSERT_NEAR(to[i], i < n ? std::tanh(2.0 / 3) : -1, 1e-6) << n << ", " << i;
+        }
+    }
 }
