@@ -53,8 +53,9 @@ bool identicalIndex(const Access& read, const Access& write) {
 }
 
 /// All reads of one operand, when the program reads operands only through accesses that are equal
-/// to its write; empty when the operand is used in any other way.
-bool readsLikeWrite(const KernelProgram& program, uint32_t operand) {
+/// to its write; empty when the operand is used in any other way. `rows`: kernels of rows have read
+/// all of a row before they write an element of it.
+bool readsLikeWrite(const KernelProgram& program, uint32_t operand, bool rows) {
     const std::vector<Access>* reads = nullptr;
     const std::vector<Access>* writes = nullptr;
     if (const auto* pointwise = std::get_if<Pointwise>(&program.code)) {
@@ -67,6 +68,11 @@ bool readsLikeWrite(const KernelProgram& program, uint32_t operand) {
             return false;
         reads = &contraction->epilogue.reads;
         writes = &contraction->epilogue.writes;
+    } else if (const auto* row = std::get_if<Row>(&program.code); row && rows) {
+        if (!row->rowWrites.empty() || row->elementWrites.empty())
+            return false;
+        reads = &row->reads;
+        writes = &row->elementWrites;
     } else {
         return false;
     }
@@ -82,7 +88,7 @@ bool readsLikeWrite(const KernelProgram& program, uint32_t operand) {
 }
 
 /// Lets output 0 of a step live where an input that dies there lives. Returns that input's root.
-std::optional<uint32_t> inPlaceOperand(const Plan& plan, uint32_t stepIndex) {
+std::optional<uint32_t> inPlaceOperand(const Plan& plan, uint32_t stepIndex, bool rows) {
     const Step& step = plan.steps[stepIndex];
     if (step.outputs.size() != 1)
         return std::nullopt;
@@ -100,7 +106,7 @@ std::optional<uint32_t> inPlaceOperand(const Plan& plan, uint32_t stepIndex) {
                     value.lastStep == stepIndex && value.inner == output.inner &&
                     value.dtype == output.dtype && value.extents == output.extents &&
                     value.strides == output.strides && readers == 1;
-        if (fits && readsLikeWrite(step.program, i))
+        if (fits && readsLikeWrite(step.program, i, rows))
             return input;
     }
     return std::nullopt;
@@ -115,7 +121,7 @@ struct Block {
     const Sweep* sweep = nullptr; ///< of inner values
 };
 
-std::vector<Block> makeBlocks(Plan& plan, bool reuseMemory) {
+std::vector<Block> makeBlocks(Plan& plan, bool reuseMemory, bool rows) {
     std::vector<Block> blocks;
     std::vector<uint32_t> blockOf(plan.values.size(), 0);
     auto open = [&](uint32_t value) {
@@ -133,7 +139,8 @@ std::vector<Block> makeBlocks(Plan& plan, bool reuseMemory) {
             if (owner.residence != Residence::Arena || owner.isFixed || placed[root])
                 continue;
             placed[root] = true;
-            auto operand = reuseMemory && root == output ? inPlaceOperand(plan, i) : std::nullopt;
+            auto operand =
+                reuseMemory && root == output ? inPlaceOperand(plan, i, rows) : std::nullopt;
             if (!operand || !placed[*operand]) {
                 open(root);
                 continue;
@@ -226,7 +233,9 @@ int64_t spanBytes(const PlanValue& value, const Sweep* sweep) {
     return (last + 1) * static_cast<int64_t>(sizeOf(value.dtype));
 }
 
-void placeBuffers(Plan& plan, bool reuseMemory, const std::map<uint32_t, int64_t>& stored) {
+void placeBuffers(Plan& plan, const PlanOptions& options,
+                  const std::map<uint32_t, int64_t>& stored) {
+    const bool reuseMemory = options.reuseMemory;
     findLifetimes(plan);
     auto place = [&](std::vector<Block>& blocks) {
         const int64_t bytes = placeBlocks(blocks, reuseMemory);
@@ -235,7 +244,8 @@ void placeBuffers(Plan& plan, bool reuseMemory, const std::map<uint32_t, int64_t
                 plan.values[value].offset = block.offset;
         return bytes;
     };
-    std::vector<Block> blocks = makeBlocks(plan, reuseMemory);
+    std::vector<Block> blocks =
+        makeBlocks(plan, reuseMemory, options.profile->kind == DeviceKind::Cpu);
     for (Sweep& sweep : plan.sweeps) {
         std::vector<Block> inner;
         std::erase_if(blocks, [&](const Block& block) {

@@ -299,7 +299,7 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
         planner::groupSteps(*plan, options);
     if (options.sweeps && !options.strict)
         planner::findSweeps(*plan, options);
-    planner::placeBuffers(*plan, options.reuseMemory,
+    planner::placeBuffers(*plan, options,
                           options.backend ? options.backend->storedBytes(*plan)
                                           : std::map<uint32_t, int64_t>());
     planner::predictSteps(*plan, *options.profile, options.backend);

@@ -126,7 +126,8 @@ int64_t spanBytes(const PlanValue& value, const Sweep* sweep = nullptr);
 
 /// Phase 7: lifetimes, in-place reuse, offsets in the arena, exact peak (buffers.cpp). `stored`: of
 /// Backend::storedBytes().
-void placeBuffers(Plan& plan, bool reuseMemory, const std::map<uint32_t, int64_t>& stored);
+void placeBuffers(Plan& plan, const PlanOptions& options,
+                  const std::map<uint32_t, int64_t>& stored);
 
 /// Whether the backend computes it by a routine that writes in the order of what it reads.
 bool followsOrder(const KernelProgram& program, const Backend* backend);

@@ -65,6 +65,23 @@ TEST(MemoryUses, WhatIsWrittenInPlaceIsAsNearAsItsOperand) {
     EXPECT_EQ(found.at("b").written[0], found.at("b").read[0]);
 }
 
+/// Kernels of rows have read a row before they write it, on a processor.
+TEST(MemoryUses, RowsAreWrittenWhereTheyWereRead) {
+    const Graph graph = preparedGraph("(float[8,64] x) => (float[8,64] y) {"
+                                      " a = Exp(x) b = Softmax(a) y = Neg(b) }");
+    const auto plan = planFor(graph, "cpu_generic", {});
+    ASSERT_EQ(plan->steps.size(), 3U);
+    EXPECT_TRUE(plan->steps[1].inPlace);
+    EXPECT_FALSE(planFor(graph, "h200", {})->steps[1].inPlace);
+    // Not where another operand is read otherwise, nor where rows have results besides.
+    const auto other = planFor(preparedGraph("(float[8,64] x) => (float[8,64] y) {"
+                                             " a = Exp(x) t = Transpose(a) s = Softmax(a)"
+                                             " m = MatMul(s, t) y = MatMul(m, a) }"),
+                               "cpu_generic", {});
+    for (const Step& step : other->steps)
+        EXPECT_FALSE(step.inPlace && std::holds_alternative<Row>(step.program.code)) << step.name;
+}
+
 namespace {
 
 std::string orderOf(const Plan& plan) {
