@@ -2,6 +2,7 @@
 #include "core/cpu/few_columns.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fuselage::cpu {
 
@@ -33,14 +34,28 @@ int64_t columnsOf(const Contraction& program) {
     return out;
 }
 
+/// Lane instructions of a post-op, about.
+double priceOf(const PostOp& op) {
+    constexpr double function = 20, hard = 5, other = 2;
+    if (op.kind != PostOp::Kind::Activate)
+        return other;
+    if (takesLong(op.activation.kind))
+        return function;
+    return op.activation.kind == Activation::Hardswish ? hard : 1;
+}
+
 } // namespace
 
 bool wastesLanes(const Contraction& program, const MatchedEpilogue& epilogue) {
-    constexpr int64_t fewColumns = 4;
-    return columnsOf(program) < fewColumns &&
-           std::any_of(epilogue.postOps.begin(), epilogue.postOps.end(), [](const PostOp& op) {
-               return op.kind == PostOp::Kind::Activate && takesLong(op.activation.kind);
-           });
+    // A pass loads and stores, and is one call more.
+    constexpr double lanes = 16, ofPass = 16, ofCall = 400;
+    double ops = 0;
+    for (const PostOp& op : epilogue.postOps)
+        ops += priceOf(op);
+    const auto columns = static_cast<double>(columnsOf(program));
+    const auto results = static_cast<double>(elementCount(program.space).value_or(0));
+    return columns > 0 && results / lanes * (ops + ofPass) + ofCall <
+                              results / columns * std::ceil(columns / lanes) * ops;
 }
 
 } // namespace fuselage::cpu

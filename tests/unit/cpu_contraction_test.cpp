@@ -73,28 +73,6 @@ TEST(CpuContraction, OtherEpiloguesRunOnTiles) {
     EXPECT_FALSE(run.fallbacks.empty());
 }
 
-TEST(CpuContraction, FunctionsOfFewColumnsRunOnTiles) {
-    for (const char* function : {"Tanh", "Sigmoid", "Elu"})
-        for (int columns : {1, 3}) {
-            const std::string n = std::to_string(columns), call = std::string(function) + "(s) }";
-            const std::map<std::string, Tensor> constants = {{"w", weights({9, columns})},
-                                                             {"b", weights({columns}, 2)}};
-            CpuRun run = expectRuns("(float[2,33,9] x, float[9," + n + "] w, float[" + n +
-                                        "] b) => (float[2,33," + n +
-                                        "] y) { m = MatMul(x, w)  s = Add(m, b)  y = " + call,
-                                    "Contraction", 5e-5, constants);
-            EXPECT_TRUE(hasTilePass(run)) << function << n << ": " << run.tactic;
-            run = expectRuns("(float[1,9,40] x, float[" + n + ",9,7] w) => (float[1," + n +
-                                 ",40] y) { s = Conv<pads=[3,3]>(x, w)  y = " + call,
-                             "Contraction", 5e-5, {{"w", weights({columns, 9, 7})}});
-            EXPECT_TRUE(hasTilePass(run)) << function << n << ": " << run.tactic;
-        }
-    const CpuRun run = expectRuns("(float[2,33,9] x, float[9,1] w) => (float[2,33,1] y) "
-                                  "{ m = MatMul(x, w)  y = Relu(m) }",
-                                  "Contraction", 5e-5, {{"w", weights({9, 1})}});
-    EXPECT_FALSE(hasTilePass(run)) << run.tactic;
-}
-
 /// The sums lie where the first result goes, and the second one still reads them.
 TEST(CpuContraction, ASumAndWhatIsMadeOfIt) {
     const std::map<std::string, Tensor> constants = {{"w", weights({24, 10, 3, 3})},
