@@ -198,6 +198,32 @@ TEST(CpuPool, ShortRowsAreNotWalkedOneByOne) {
     }
 }
 
+/// Few channels of pixels that lie apart: a part of wider ones.
+TEST(CpuPool, FewChannelsOfWiderPixelsAreCopied) {
+    const KernelProgram program = [] {
+        KernelProgram out = PoolMaker(1).program();
+        out.inputs = {{DType::Float32, {2, 3, 16, 16}}};
+        out.outputs = {{DType::Float32, {2, 3, 8, 8}}};
+        auto& window = std::get<Window>(out.code);
+        window.kind = PoolKind::Max;
+        window.space = out.outputs[0].extents;
+        window.window = {{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, false};
+        TapeBuilder builder;
+        window.epilogue.tape = builder.finish({builder.input(DType::Float32)});
+        window.epilogue.writes = {identityAccess(0, 4)};
+        return out;
+    }();
+    Threads threads(1);
+    const Extents &from = program.inputs[0].extents, &to = program.outputs[0].extents;
+    const PrepareContext context{{{DType::Float32, from, {7 * 256, 1, 7 * 16, 7}, nullptr}},
+                                 {{DType::Float32, to, channelsLast(to), nullptr}},
+                                 vectorTable(),
+                                 threads};
+    const KernelResult kernel = prepareKernel(program, context);
+    ASSERT_TRUE(kernel) << kernel.error().text();
+    EXPECT_EQ((*kernel)->tactic.find("pooled pixels"), std::string::npos) << (*kernel)->tactic;
+}
+
 TEST(CpuPool, EmptyBatch) {
     PoolMaker maker(3);
     KernelProgram program = maker.program();
