@@ -37,6 +37,8 @@ constexpr int64_t narrowRun = 32, oneByOneRead = 2, oneByOneWrite = 6;
 constexpr int64_t shuffledRun = 4, shuffled = 2;
 /// A line that is met again after so many others has left the first cache.
 constexpr int64_t linesKept = 512, metAgain = 6;
+/// Results of products that lie across are a pass of their own, which hides behind nothing.
+constexpr int64_t turnedResult = 2;
 /// A row's elements that are written along what is reduced and read across rows.
 constexpr int64_t turnedRow = 4;
 
@@ -324,7 +326,7 @@ private:
             while (last > columns && code.space[last - 1] == 1)
                 --last;
             if (last > columns && walk->at.strides[last - 1] != 1)
-                pack(elementsOf(code.space), 1);
+                pack(elementsOf(code.space), turnedResult);
         }
         epilogue(code.epilogue, code.space);
     }

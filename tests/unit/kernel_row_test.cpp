@@ -66,6 +66,20 @@ TEST(LaidRow, WhatLiesAlongALoopOfNoTileIsScattered) {
     EXPECT_GT(turned(text, {8, 1, 3072}), 3 * turned(text, {1, 384, 3072}));
 }
 
+/// A product writes rows of results: what shall lie across is turned in a pass of its own, which
+/// costs more than operands that are packed.
+TEST(LaidProduct, ResultsThatLieAcrossAreAPass) {
+    const KernelProgram program = expectLowers(
+        "(float[32,64] x, float[64,48] w) => (float[32,48] y) { y = MatMul(x, w) }", "Contraction");
+    const Extents x = {64, 1}, packed = {1, 32}, w = {48, 1}, y = {48, 1}, across = {1, 32};
+    const LaidWork plain = laidWorkOf(program, {{&x, &w}, {&y}});
+    const LaidWork turned = laidWorkOf(program, {{&x, &w}, {&across}});
+    EXPECT_EQ(plain.work.turned, 0);
+    EXPECT_EQ(turned.packed, 32 * 48);
+    EXPECT_EQ(turned.work.turned, 2 * turned.packed);
+    EXPECT_EQ(laidWorkOf(program, {{&packed, &w}, {&y}}).work.turned, 0);
+}
+
 TEST(ReuseInRow, ASoftmaxComputesItsExponentialsOnce) {
     const KernelProgram program = expectLowers(
         "(float[2,5] x, bool[1,5] k) => (float[2,5] y) { c = Constant<value_float=-1e9>() "
