@@ -6,6 +6,7 @@
 #include "core/cpu/tile_copy.h"
 #include "core/cpu/tile_operands.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace fuselage::cpu {
@@ -70,10 +71,15 @@ PointwiseKernel::PointwiseKernel(const PointwiseInParts& parts, const PrepareCon
     std::vector<StridedAccess> accesses;
     for (const TileOperand& operand : m_operands)
         accesses.push_back(operand.access);
+    const bool areFloats =
+        std::all_of(m_operands.begin(), m_operands.end(), [](const TileOperand& operand) {
+            return operand.dtype == DType::Float32; // of which vectors turn tiles either way
+        });
+    const size_t leader = areFloats ? leaderOf(mergedLoops(program.space, accesses)) : 0;
     // The tile's shape decides which inputs are uniform, and the code's buffers decide its size.
     size_t lanesOfTile = 1024;
     for (int round = 0; round < 2; ++round) {
-        m_space = tileSpace(program.space, accesses, 0, lanesOfTile);
+        m_space = tileSpace(program.space, accesses, leader, lanesOfTile);
         addPlanes(m_space, lanesOfTile);
         std::vector<bool> uniform;
         for (size_t k = m_writes; k < m_operands.size(); ++k)

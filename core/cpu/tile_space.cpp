@@ -71,11 +71,14 @@ TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& oper
             transposed = true;
         }
     }
-    // A tile of a few elements costs as much as a full one: rows are then those of a longer loop.
+    // A tile of a few elements costs as much as a full one: rows are then those of a longer loop,
+    // unless planes, which follow one another in memory, fill it.
     const auto inner = loops.end() - 2;
     const auto longest = std::max_element(
         loops.begin(), inner, [](const Loop& a, const Loop& b) { return a.extent < b.extent; });
-    if (!transposed && longest != inner && loops.back().extent * inner->extent < fewLanes &&
+    const int64_t few = loops.back().extent * inner->extent;
+    const int64_t planes = inner == loops.begin() ? 1 : (inner - 1)->extent;
+    if (!transposed && longest != inner && few < fewLanes && few * planes < fewLanes &&
         longest->extent > inner->extent)
         std::rotate(longest, longest + 1, loops.end() - 1);
     out.cols = loops.back();
@@ -84,7 +87,9 @@ TileSpace tileSpace(const Extents& space, const std::vector<StridedAccess>& oper
     loops.pop_back();
     out.outer = std::move(loops);
     auto limit = static_cast<int64_t>(maxLanes);
-    out.tileCols = std::min(out.cols.extent, transposed ? std::min<int64_t>(32, limit) : limit);
+    // What lies along the rows in whole lines, and in long pieces of the others.
+    const int64_t turned = std::min(limit, std::clamp<int64_t>(limit / lineElements, 16, 64));
+    out.tileCols = std::min(out.cols.extent, transposed ? turned : limit);
     out.tileCols = std::max<int64_t>(out.tileCols, 1);
     out.tileRows =
         std::clamp<int64_t>(limit / out.tileCols, 1, std::max<int64_t>(1, out.rows.extent));
@@ -101,7 +106,8 @@ void addPlanes(TileSpace& space, size_t maxLanes) {
     if (space.outer.empty() || space.tileRows != space.rows.extent || 2 * each > limit)
         return;
     auto next = continuedRows(space);
-    if (next == space.outer.end()) {
+    const bool isContinued = next != space.outer.end();
+    if (!isContinued) {
         if (space.tileCols != space.cols.extent)
             return;
         --next;
@@ -110,6 +116,10 @@ void addPlanes(TileSpace& space, size_t maxLanes) {
     space.outer.erase(next);
     space.tilePlanes = std::clamp<int64_t>(limit / std::max<int64_t>(each, 1), 1,
                                            std::max<int64_t>(space.planes.extent, 1));
+    const int64_t ofLine = lineElements / std::max<int64_t>(space.tileRows, 1);
+    if (isContinued && ofLine > 1 && space.tilePlanes < space.planes.extent &&
+        space.tilePlanes > ofLine)
+        space.tilePlanes -= space.tilePlanes % ofLine;
 }
 
 TileCursor::TileCursor(const TileSpace& space, size_t tile)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 namespace fuselage {
 
@@ -46,6 +47,28 @@ void sortByStrides(std::vector<Loop>& loops, size_t leader) {
     std::stable_sort(loops.begin(), loops.end(), [leader](const Loop& a, const Loop& b) {
         return std::abs(a.strides[leader]) > std::abs(b.strides[leader]);
     });
+}
+
+size_t leaderOf(const std::vector<Loop>& loops) {
+    if (loops.empty())
+        return 0;
+    std::vector<size_t> first(loops.size()), count(loops.size());
+    std::optional<size_t> own, most;
+    for (size_t k = 0; k < loops[0].strides.size(); ++k) {
+        const auto moves = [k](const Loop& loop) { return loop.strides[k] != 0; };
+        const auto along = std::find_if(loops.begin(), loops.end(),
+                                        [k](const Loop& loop) { return loop.strides[k] == 1; });
+        if (along == loops.end() || !std::all_of(loops.begin(), loops.end(), moves))
+            continue;
+        const auto at = static_cast<size_t>(along - loops.begin());
+        if (k == 0)
+            own = at;
+        if (count[at]++ == 0)
+            first[at] = k;
+        if (!most || count[at] > count[*most])
+            most = at;
+    }
+    return own && count[*most] > count[*own] ? first[*most] : 0;
 }
 
 } // namespace fuselage

@@ -30,4 +30,8 @@ void mergeNeighbours(std::vector<Loop>& loops);
 /// Sorts loops by the size of the strides of operand `leader`, largest first.
 void sortByStrides(std::vector<Loop>& loops, size_t leader);
 
+/// The operand in whose order the loops are best walked: the first one, which is written, unless
+/// more of those with an element for each step lie along another loop than along its own.
+size_t leaderOf(const std::vector<Loop>& loops);
+
 } // namespace fuselage

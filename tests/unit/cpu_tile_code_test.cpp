@@ -3,6 +3,7 @@
 // lane type, special values included, for every instruction set that this machine has.
 #include "core/cpu/tile_code.h"
 #include "core/cpu/tile_space.h"
+#include "core/kernel/loops.h"
 #include "core/ops/tape_interpreter.h"
 
 #include <gtest/gtest.h>
@@ -384,8 +385,33 @@ TEST(TileSpace, TilesThatAreTurnedReadWholeLines) {
     addPlanes(more, 1024);
     EXPECT_EQ(pairs.tileRows, 2);
     EXPECT_EQ(more.planes.extent, 32);
-    EXPECT_EQ(more.tilePlanes * more.tileRows * more.tileCols, 1024);
-    EXPECT_EQ(more.lanes() * more.tileCount(), pairs.lanes() * pairs.tileCount());
+    EXPECT_EQ(more.tilePlanes * more.tileRows % 16, 0);
+    EXPECT_EQ(more.tileCols, 50);
+}
+
+/// A few elements a plane are no reason to walk another loop: planes fill the tile, as they lie.
+TEST(TileSpace, PlanesFillTilesOfShortRows) {
+    const Extents extents = {31, 32, 24, 2};
+    TileSpace tiles = tileSpace(
+        extents, {{0, rowMajorStrides(extents)}, {0, {0, 24, 1, 0}}, {0, {0, 0, 2, 1}}}, 0, 1024);
+    EXPECT_EQ(tiles.rows.extent, 24);
+    addPlanes(tiles, 1024);
+    EXPECT_EQ(tiles.planes.extent, 32);
+    EXPECT_EQ(tiles.steps(0).planes, 48);
+}
+
+TEST(TileSpace, MostOperandsLead) {
+    const Extents extents = {96, 500};
+    const StridedAccess along{0, {500, 1}}, across{0, {1, 96}}, row{0, {0, 1}};
+    EXPECT_EQ(leaderOf(mergedLoops(extents, {across, along, row})), 0U);
+    EXPECT_EQ(leaderOf(mergedLoops(extents, {across, along, along})), 1U);
+    EXPECT_EQ(leaderOf(mergedLoops(extents, {across, across, along, along})), 0U);
+    EXPECT_EQ(leaderOf(mergedLoops(extents, {along})), 0U);
+    EXPECT_EQ(leaderOf(mergedLoops({}, {{0, {}}})), 0U);
+    // Whole lines of what lies along the rows, in long pieces of the others.
+    const TileSpace tiles = tileSpace(extents, {across, along, along}, 1, 1024);
+    EXPECT_EQ(tiles.tileCols, 64);
+    EXPECT_EQ(tiles.tileRows, 16);
 }
 
 /// Memory that ends within a group of lanes is read and written where it lies.
