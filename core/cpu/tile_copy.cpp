@@ -51,6 +51,21 @@ void transpose(T* out, const T* in, int64_t rows, int64_t cols, int64_t toRow, i
     }
 }
 
+/// Short rows: a call for each would take longer than its copy.
+template <int64_t cols, typename T>
+void moveRows(T* out, const T* in, int64_t rows, int64_t toRow, int64_t fromRow) {
+    for (int64_t r = 0; r < rows; ++r)
+        std::memcpy(out + r * toRow, in + r * fromRow, cols * sizeof(T));
+}
+
+/// One row several times, one after the other: what is there is copied behind itself.
+template <typename T> void repeat(T* out, const T* in, int64_t times, int64_t cols) {
+    std::copy_n(in, cols, out);
+    const int64_t all = times * cols;
+    for (int64_t have = cols; have < all; have *= 2)
+        std::copy_n(out, std::min(have, all - have), out + have);
+}
+
 /// Strides are in elements.
 template <typename T>
 void move(std::byte* to, const std::byte* from, int64_t rows, int64_t cols, int64_t toRow,
@@ -58,6 +73,18 @@ void move(std::byte* to, const std::byte* from, int64_t rows, int64_t cols, int6
     auto* out = reinterpret_cast<T*>(to);
     const auto* in = reinterpret_cast<const T*>(from);
     if (toCol == 1 && fromCol == 1) {
+        if (fromRow == 0 && toRow == cols)
+            return repeat(out, in, rows, cols);
+        switch (cols) {
+        case 2:
+            return moveRows<2>(out, in, rows, toRow, fromRow);
+        case 3:
+            return moveRows<3>(out, in, rows, toRow, fromRow);
+        case 4:
+            return moveRows<4>(out, in, rows, toRow, fromRow);
+        default:
+            break;
+        }
         for (int64_t r = 0; r < rows; ++r)
             std::memcpy(out + r * toRow, in + r * fromRow, static_cast<size_t>(cols) * sizeof(T));
         return;
