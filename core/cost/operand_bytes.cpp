@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/operand_bytes_internal.h"
 #include "core/cost/touched_set.h"
+#include "core/kernel/chain.h"
 #include "core/ops/gather_matmul.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fuselage {
 
@@ -119,6 +121,8 @@ struct Toucher {
 
     void operator()(const Group&) {}
 
+    void operator()(const Chain&) {}
+
 private:
     /// Elements of an input at most, where indices decide which; none: all.
     std::optional<int64_t> mostRead(const Library& code, size_t input) const {
@@ -204,6 +208,14 @@ OperandBytes operandBytes(const KernelProgram& program) {
         }
         return out;
     }
+    if (const auto* chain = std::get_if<Chain>(&program.code)) {
+        out.read = operandBytes(chain->members[0]).read;
+        OperandBytes second = operandBytes(chain->members[1]);
+        second.read.erase(second.read.begin() + linkOf(*chain));
+        out.read.insert(out.read.end(), second.read.begin(), second.read.end());
+        out.written = std::move(second.written);
+        return out;
+    }
     Toucher toucher(program);
     std::visit(toucher, program.code);
     out.read = bytesOf(toucher.inputs, program.inputs);
@@ -211,8 +223,29 @@ OperandBytes operandBytes(const KernelProgram& program) {
     return out;
 }
 
-std::vector<double> readPasses(const KernelProgram& program, double sharedBytes) {
+/// Each block of rows passes over both weights, unless they stay in the memory of its
+/// multiprocessor, beside the rows at hand.
+std::vector<double> chainPasses(const KernelProgram& program, const Chain& code,
+                                const DeviceProfile& profile) {
+    constexpr double weightsShare = 0.75;
     std::vector<double> out(program.inputs.size(), 1.0);
+    const uint32_t b[] = {chainWeight(code, 0), chainWeight(code, 1)};
+    double bytes = 0;
+    for (const uint32_t operand : b)
+        bytes += static_cast<double>(elementCount(program.inputs[operand].extents).value_or(0) *
+                                     static_cast<int64_t>(sizeOf(program.inputs[operand].dtype)));
+    const double blocks = std::ceil(static_cast<double>(chainRows(code)) / chainTile);
+    const bool stay = bytes <= weightsShare * profile.sharedBytesPerUnit;
+    for (const uint32_t operand : b)
+        out[operand] = stay ? std::min(blocks, profile.units) : blocks;
+    return out;
+}
+
+std::vector<double> readPasses(const KernelProgram& program, const DeviceProfile& profile) {
+    const double sharedBytes = profile.sharedBytesPerUnit;
+    std::vector<double> out(program.inputs.size(), 1.0);
+    if (const auto* chain = std::get_if<Chain>(&program.code))
+        return chainPasses(program, *chain, profile);
     if (const auto* code = std::get_if<Contraction>(&program.code)) {
         contractionPasses(*code, out);
     } else if (const auto* row = std::get_if<Row>(&program.code)) {

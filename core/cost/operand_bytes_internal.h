@@ -2,7 +2,7 @@
 // Bytes that a program touches in each of its operands, and how often a kernel reads them again.
 #pragma once
 
-#include "core/kernel/program.h"
+#include "core/cost/cost.h"
 
 #include <vector>
 
@@ -22,10 +22,13 @@ OperandBytes operandBytes(const KernelProgram& program);
 int64_t stagedElements(const KernelProgram& program);
 
 /// How many times a tiled kernel passes over each input: 1 when a pass is enough.
-std::vector<double> readPasses(const KernelProgram& program, double sharedBytes);
+std::vector<double> readPasses(const KernelProgram& program, const DeviceProfile& profile);
 
 /// Results along m and n for which an operand is read from L2 once: a tile, or the tiles of a few
 /// neighbouring units that share their reads.
 constexpr int64_t contractionTile = 256;
+
+/// Rows of a chain of products that a block ends together.
+constexpr double chainTile = 128;
 
 } // namespace fuselage

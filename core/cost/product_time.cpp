@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/cost/product_time_internal.h"
+#include "core/kernel/chain.h"
 #include "core/kernel/product_element.h"
 
 #include <algorithm>
@@ -68,6 +69,8 @@ double tiledProducts(const KernelProgram& program) {
     constexpr int64_t fewRows = 16;
     if (const auto* code = std::get_if<Attention>(&program.code))
         return code->l < fewRows ? 0 : 2;
+    if (std::holds_alternative<Chain>(program.code))
+        return 1;
     const auto* code = std::get_if<Contraction>(&program.code);
     if (!code)
         return 0;
@@ -100,8 +103,10 @@ double matrixPeak(const KernelProgram& program, const DeviceProfile& profile, bo
     }
 }
 
-/// Tiles of a contraction's result, or of an attention's rows.
+/// Tiles of a contraction's result, or of the rows of an attention or a chain.
 double tilesOf(const KernelProgram& program, double tile) {
+    if (const auto* code = std::get_if<Chain>(&program.code))
+        return std::ceil(static_cast<double>(chainRows(*code)) / tile);
     auto along = [&](int64_t extent) { return std::ceil(static_cast<double>(extent) / tile); };
     if (const auto* code = std::get_if<Contraction>(&program.code)) {
         if (code->kind == Contraction::Kind::MatMul) {

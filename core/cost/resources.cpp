@@ -190,6 +190,13 @@ struct Predictor {
     }
 
     void operator()(const Library&) { out.registers = libraryRegisters; }
+
+    void operator()(const Chain& code) {
+        for (const KernelProgram& member : code.members)
+            out.instructions += predictResources(member, profile).instructions;
+        out.registers = bulkTile;
+        out.sharedBytes = 229520;
+    }
 };
 
 } // namespace

@@ -172,7 +172,8 @@ double spilledBytes(const KernelProgram& program, const KernelResources& resourc
 /// threads.
 bool hidesByThreads(const KernelProgram& program) {
     return !std::holds_alternative<Contraction>(program.code) &&
-           !std::holds_alternative<Attention>(program.code);
+           !std::holds_alternative<Attention>(program.code) &&
+           !std::holds_alternative<Chain>(program.code);
 }
 
 /// Of what is read. Written bytes are not waited for: what of DRAM's traffic they do not explain

@@ -72,7 +72,7 @@ PassBytes passBytes(const KernelProgram& program, const DeviceProfile& profile) 
     PassBytes out;
     out.read.assign(bytes.read.begin(), bytes.read.end());
     out.written.assign(bytes.written.begin(), bytes.written.end());
-    out.passes = readPasses(program, profile.sharedBytesPerUnit);
+    out.passes = readPasses(program, profile);
     out.passes.resize(out.read.size(), 1.0);
     return out;
 }
@@ -98,7 +98,7 @@ Traffic predictTraffic(const KernelProgram& program, const DeviceProfile& profil
     for (size_t i = 0; i < bytes.read.size() && i < distances.share.size(); ++i)
         bytes.read[i] =
             static_cast<int64_t>(static_cast<double>(bytes.read[i]) * distances.share[i]);
-    std::vector<double> passes = readPasses(program, profile.sharedBytesPerUnit);
+    std::vector<double> passes = readPasses(program, profile);
     passes.resize(bytes.read.size(), 1.0);
     const double resident = profile.residency * profile.l2Bytes;
     Traffic out = logicalOf(bytes);

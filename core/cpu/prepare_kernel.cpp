@@ -46,6 +46,11 @@ struct UnsupportedVisitor {
     std::optional<Reason> operator()(const Library& p) const {
         return unsupportedLibrary(p, program);
     }
+
+    /// A library's two products are as fast: caches hold what is between them.
+    std::optional<Reason> operator()(const Chain&) const {
+        return Reason{"kind", "a chain of products has no kernel on a processor", {}, {}};
+    }
 };
 
 struct PrepareVisitor {
@@ -67,6 +72,10 @@ struct PrepareVisitor {
     KernelResult operator()(const Copy& p) const { return prepareCopy(p, context); }
 
     KernelResult operator()(const Group& p) const { return prepareGroup(p, context); }
+
+    KernelResult operator()(const Chain&) const {
+        return failure("cpu.kind", "a chain of products has no kernel on a processor");
+    }
 };
 
 /// Of a step whose results have no elements, such as a product of no rows.

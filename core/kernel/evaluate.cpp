@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/kernel/evaluate.h"
 
+#include "core/kernel/chain.h"
 #include "core/kernel/evaluate_internal.h"
 #include "core/ops/tape_interpreter.h"
 
@@ -157,6 +158,7 @@ public:
     void operator()(const Copy& code);
 
     void operator()(const Group& code);
+    void operator()(const Chain& code);
 
     void operator()(const Library&) { m_supported = false; }
 
@@ -434,6 +436,24 @@ void Evaluator::operator()(const Group& code) {
         for (Operand& made : inner.m_outputs)
             m_outputs[output++] = std::move(made);
     }
+}
+
+void Evaluator::operator()(const Chain& code) {
+    std::vector<Operand> hidden;
+    for (size_t m = 0; m < code.members.size(); ++m) {
+        const KernelProgram& member = code.members[m];
+        std::vector<ReferenceValue> inputs;
+        for (uint32_t i = 0; i < member.inputs.size(); ++i)
+            inputs.push_back(m == 1 && i == linkOf(code) ? hidden[0].value
+                                                         : m_inputs[chainInput(code, m, i)].value);
+        Evaluator inner(member, inputs);
+        std::visit(inner, member.code);
+        for (uint32_t i = 0; i < member.inputs.size(); ++i)
+            if (m == 0 || i != linkOf(code))
+                m_inputs[chainInput(code, m, i)].touched = std::move(inner.m_inputs[i].touched);
+        hidden = std::move(inner.m_outputs);
+    }
+    m_outputs = std::move(hidden);
 }
 
 } // namespace

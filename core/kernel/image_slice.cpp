@@ -97,6 +97,8 @@ public:
 
     void operator()(Group&) { refuse(); }
 
+    void operator()(Chain&) { refuse(); }
+
     void operator()(Library&) { refuse(); }
 
 private:
@@ -171,6 +173,8 @@ struct ImageCount {
     int64_t operator()(const Attention&) const { return 0; }
 
     int64_t operator()(const Group&) const { return 0; }
+
+    int64_t operator()(const Chain&) const { return 0; }
 
     int64_t operator()(const Library&) const { return 0; }
 };

@@ -126,6 +126,8 @@ public:
 
     void operator()(const Group&) {}
 
+    void operator()(const Chain&) {}
+
 private:
     /// One operand's way through the space.
     struct Walk {

@@ -34,6 +34,8 @@ DType productElement(const KernelProgram& program) {
         for (const KernelProgram& member : code->members)
             if (const DType type = productElement(member); type != DType::Undefined)
                 return type;
+    if (const auto* code = std::get_if<Chain>(&program.code))
+        return productElement(code->members[0]);
     return DType::Undefined;
 }
 

@@ -204,8 +204,15 @@ struct Group {
     std::vector<KernelProgram> members;
 };
 
+/// Two matrix products in one launch: the result of the first one, its epilogue behind it, is A of
+/// the second one and never leaves the kernel (chain.h). Members number their operands on their
+/// own: the program's inputs are those of the first one, then those of the second one without A.
+struct Chain {
+    std::vector<KernelProgram> members; ///< two Contractions
+};
+
 using ProgramCode =
-    std::variant<Pointwise, Row, Contraction, Attention, Window, Copy, Group, Library>;
+    std::variant<Pointwise, Row, Contraction, Attention, Window, Copy, Group, Library, Chain>;
 
 /// In the order of ProgramCode.
 enum class ProgramKind : uint8_t {
@@ -216,7 +223,8 @@ enum class ProgramKind : uint8_t {
     Window,
     Copy,
     Group,
-    Library
+    Library,
+    Chain
 };
 
 const char* nameOf(ProgramKind kind);

@@ -26,6 +26,7 @@ public:
     void operator()(const Copy& code);
     void operator()(const Group& code);
     void operator()(const Library& code);
+    void operator()(const Chain& code);
 
 private:
     void line(const std::string& text) { m_out += m_indent + text + "\n"; }
@@ -197,6 +198,11 @@ void Printer::operator()(const Library& code) {
                      node.op == Op::Unknown ? node.customOp : fuselage::nameOf(node.op)));
 }
 
+void Printer::operator()(const Chain& code) {
+    for (const KernelProgram& member : code.members)
+        m_out += Printer(member, m_indent + "  ").print();
+}
+
 std::string Printer::print() {
     auto types = [](const std::vector<OperandType>& operands) {
         return joined(operands, [](const OperandType& operand) {
@@ -214,8 +220,8 @@ std::string Printer::print() {
 } // namespace
 
 const char* nameOf(ProgramKind kind) {
-    constexpr const char* names[] = {"Pointwise", "Row",  "Contraction", "Attention",
-                                     "Window",    "Copy", "Group",       "Library"};
+    constexpr const char* names[] = {"Pointwise", "Row",   "Contraction", "Attention", "Window",
+                                     "Copy",      "Group", "Library",     "Chain"};
     static_assert(std::size(names) == std::variant_size_v<ProgramCode>);
     return names[static_cast<size_t>(kind)];
 }

@@ -175,8 +175,13 @@ struct Counter {
         }
     }
 
-    void operator()(const Group& code) {
-        for (const KernelProgram& member : code.members) {
+    /// Packing a hidden element as a row of the second product takes the place of its store.
+    void operator()(const Chain& code) { members(code.members); }
+
+    void operator()(const Group& code) { members(code.members); }
+
+    void members(const std::vector<KernelProgram>& programs) {
+        for (const KernelProgram& member : programs) {
             const Work work = workOf(member);
             out.flops += work.flops;
             out.transcendental += work.transcendental;

@@ -110,6 +110,12 @@ struct RoundsTo {
             [&](const KernelProgram& member) { return std::visit(*this, member.code); });
     }
 
+    bool operator()(const Chain& code) const {
+        return std::any_of(
+            code.members.begin(), code.members.end(),
+            [&](const KernelProgram& member) { return std::visit(*this, member.code); });
+    }
+
     template <typename Other> bool operator()(const Other&) const { return false; }
 };
 

@@ -48,6 +48,13 @@ struct SumLength {
         return out;
     }
 
+    double operator()(const Chain& chain) const {
+        double out = 0;
+        for (const KernelProgram& member : chain.members)
+            out += std::visit(SumLength{member}, member.code);
+        return out;
+    }
+
     template <typename Other> double operator()(const Other&) const { return 1; }
 };
 
@@ -59,6 +66,8 @@ double lossOfSums(double terms) {
 bool jumps(const KernelProgram& program) {
     if (const auto* group = std::get_if<Group>(&program.code))
         return std::any_of(group->members.begin(), group->members.end(), jumps);
+    if (const auto* chain = std::get_if<Chain>(&program.code))
+        return std::any_of(chain->members.begin(), chain->members.end(), jumps);
     if (!program.body)
         return false;
     const Graph& body = *program.body;

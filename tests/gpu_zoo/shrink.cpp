@@ -386,6 +386,8 @@ private:
 
     bool shrinkCode(Library&) { return false; }
 
+    bool shrinkCode(Chain&) { return false; } // its kernels are those of the tensor cores
+
     const gpu::KernelRequest& m_request;
     int64_t m_most;
     KernelProgram m_program;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two products as one program: what it computes and touches, and which two are none.
+#include "core/cost/time_model.h"
+#include "core/kernel/chain.h"
+#include "kernel_support.h"
+
+using namespace fuselage;
+using namespace fuselage::testing_kernel;
+
+namespace {
+
+const char* const expand = "(float[2,5,8] x, float[8,12] w, float[12] b) => "
+                           "(float[2,5,12] y) { m = MatMul(x, w) u = Add(m, b) y = Relu(u) }";
+const char* const shrink = "(float[12,8] w, float[2,5,12] h, float[2,5,8] r) => "
+                           "(float[2,5,8] y) { m = MatMul(h, w) y = Add(m, r) }";
+
+std::variant<KernelProgram, Reason> chainOf(const std::string& first, const std::string& second) {
+    return chained(programOf(bodyFrom(first)), programOf(bodyFrom(second)));
+}
+
+KernelProgram expectChain(const std::string& first, const std::string& second) {
+    auto made = chainOf(first, second);
+    if (auto* reason = std::get_if<Reason>(&made)) {
+        ADD_FAILURE() << reason->text();
+        return {};
+    }
+    return std::get<KernelProgram>(made);
+}
+
+std::string refusalCode(const std::string& first, const std::string& second) {
+    auto made = chainOf(first, second);
+    const auto* reason = std::get_if<Reason>(&made);
+    return reason ? reason->code : "";
+}
+
+TEST(Chain, ComputesWhatItsBodyDoesAndTouchesNothingBetween) {
+    const KernelProgram program = expectChain(expand, shrink);
+    ASSERT_TRUE(program.body);
+    EXPECT_EQ(kindOf(program), ProgramKind::Chain);
+    ASSERT_EQ(program.inputs.size(), 5U); // x, w, b; w, r
+    EXPECT_EQ(program.inputs[3].extents, (Extents{12, 8}));
+    LowerRequest request;
+    request.body = program.body;
+    request.constants.resize(program.inputs.size());
+    const std::vector<ReferenceValue> inputs = inputsFor(request);
+    const auto got = evaluate(program, inputs);
+    ASSERT_TRUE(got) << got.error().text();
+    ThreadPool threads(1);
+    Progress progress;
+    const auto wanted = interpret(*program.body, inputs, threads, progress);
+    ASSERT_TRUE(wanted) << wanted.error().text();
+    expectNear(got->outputs[0], (*wanted)[0], 1e-6);
+    const Traffic traffic = logicalTraffic(program);
+    EXPECT_EQ(traffic.logicalRead, got->bytesRead);
+    EXPECT_EQ(traffic.logicalWritten, got->bytesWritten);
+    EXPECT_EQ(traffic.logical(), 4 * (80 + 96 + 12 + 96 + 80 + 80));
+}
+
+TEST(Chain, NumbersItsOperandsWithoutTheLink) {
+    const KernelProgram program = expectChain(expand, shrink);
+    const auto& chain = std::get<Chain>(program.code);
+    EXPECT_EQ(linkOf(chain), 1U);
+    EXPECT_EQ(chainWeight(chain, 0), 1U);
+    EXPECT_EQ(chainWeight(chain, 1), 3U);
+    EXPECT_EQ(chainInput(chain, 1, 2), 4U);
+    EXPECT_EQ(chainRows(chain), 10);
+}
+
+TEST(Chain, WorkIsThatOfBothProducts) {
+    const KernelProgram program = expectChain(expand, shrink);
+    const Work all = workOf(program), one = workOf(programOf(bodyFrom(expand))),
+               two = workOf(programOf(bodyFrom(shrink)));
+    EXPECT_EQ(all.matrixFlops, 2 * 2 * 10 * 8 * 12);
+    EXPECT_EQ(all.flops, one.flops + two.flops);
+    EXPECT_EQ(all.issue, one.issue + two.issue);
+    EXPECT_TRUE(all.matrix);
+}
+
+TEST(Chain, WantsPlainProductsOfTheSameRows) {
+    // Rows in another order, the hidden value once more, hidden columns that are not the terms.
+    EXPECT_EQ(refusalCode(expand, "(float[2,5,12] h, float[12,8] w) => (float[5,2,8] y) "
+                                  "{ t = Transpose<perm=[1,0,2]>(h) y = MatMul(t, w) }"),
+              "shape-mismatch");
+    EXPECT_EQ(refusalCode(expand, "(float[2,5,12] h, float[12,12] w) => (float[2,5,12] y) "
+                                  "{ m = MatMul(h, w) y = Add(m, h) }"),
+              "io-count");
+    EXPECT_EQ(refusalCode(expand, "(float[12,8] w, float[8,12] h) => (float[8,8] y) "
+                                  "{ y = MatMul(h, w) }"),
+              "shape-mismatch");
+    EXPECT_EQ(refusalCode(expand, "(float[2,5,12] h) => (float[2,5,12] y) { y = Relu(h) }"),
+              "kind");
+    EXPECT_EQ(refusalCode("(float[2,5,8] x, float[2,8,12] w) => (float[2,5,12] y) "
+                          "{ y = MatMul(x, w) }",
+                          shrink),
+              "kind");
+    // A picture's channels are the terms, wherever the picture has them.
+    expectChain("(float[2,5,3,8] x, float[8,12] w) => (float[2,5,3,12] y) "
+                "{ y = MatMul(x, w) }",
+                "(float[2,5,3,12] h, float[12,8] w) => (float[2,8,5,3] y) "
+                "{ m = MatMul(h, w) y = Transpose<perm=[0,3,1,2]>(m) }");
+}
+
+/// Bytes through the last cache: weights once for each multiprocessor while they fit it, else once
+/// for each block of rows.
+TEST(Chain, WeightsStayInAMultiprocessorWhileTheyFit) {
+    const DeviceProfile profile = *deviceProfile("h200");
+    auto traffic = [&](int64_t rows, int64_t terms) {
+        const auto layer = [&](int64_t from, int64_t to) {
+            return "(float16[" + std::to_string(rows) + "," + std::to_string(from) +
+                   "] x, float16[" + std::to_string(from) + "," + std::to_string(to) +
+                   "] w) => (float16[" + std::to_string(rows) + "," + std::to_string(to) +
+                   "] y) { y = MatMul(x, w) }";
+        };
+        return predictTraffic(expectChain(layer(terms, 4 * terms), layer(4 * terms, terms)),
+                              profile, {});
+    };
+    const int64_t rows = 128 * 1000;
+    EXPECT_EQ(traffic(rows, 96).l2, 2 * rows * 96 * 2 + 132 * 2 * 96 * 384 * 2);
+    EXPECT_EQ(traffic(rows, 192).l2, 2 * rows * 192 * 2 + 1000 * 2 * 192 * 768 * 2);
+}
+
+} // namespace
