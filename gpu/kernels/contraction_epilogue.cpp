@@ -36,6 +36,10 @@ LaneAccess accessOf(const KernelOperand& operand, size_t number, const LoopNest&
     return aligned ? LaneAccess::Vector : LaneAccess::Gather;
 }
 
+bool returns(EpilogueEnd end) {
+    return end == EpilogueEnd::Returns || end == EpilogueEnd::Unrounded;
+}
+
 } // namespace
 
 ResultLanes widestResults(const ContractionView& view) {
@@ -60,13 +64,12 @@ ResultLanes widestResults(const ContractionView& view) {
 EpilogueText::EpilogueText(const KernelRequest& request, const ContractionView& view,
                            ResultLanes lanes, EpilogueEnd end)
     : m_request(request), m_view(view), m_lanes(lanes), m_end(end),
-      m_operands(joined(view, end != EpilogueEnd::Returns)),
-      m_batch(axisNest(view, view.batch, 0, m_operands)),
+      m_operands(joined(view, !returns(end))), m_batch(axisNest(view, view.batch, 0, m_operands)),
       m_m(axisNest(view, view.m, view.batch.size(), m_operands)),
       m_n(axisNest(view, view.n, view.batch.size() + view.m.size(), m_operands)) {
     const auto& code = std::get<Contraction>(request.program->code);
     TapeStyle style{request.strict, storesNarrow(request, view.writes), {}, {}};
-    if (end != EpilogueEnd::Returns)
+    if (end != EpilogueEnd::Returns) // a last Cast is left to the store, or to who takes the result
         for (const KernelOperand& write : view.writes)
             style.stored.push_back(write.dtype);
     const TapeFunction tape = printTape("@epilogue", code.epilogue.tape, style);
@@ -86,8 +89,8 @@ EpilogueText::EpilogueText(const KernelRequest& request, const ContractionView& 
     else
         m_text += fmt::format("__device__ __forceinline__ {0} @finish(const {1}* sums, {2} b, {2} "
                               "m, {2} n, {3}) {{\n",
-                              end == EpilogueEnd::Returns ? registerType(tape.outputs[0]) : "void",
-                              sum, index, parameterList(request, extra, true));
+                              returns(end) ? registerType(tape.outputs[0]) : "void", sum, index,
+                              parameterList(request, extra, true));
     m_text += splits(!inColumns(), true, !inColumns());
     m_text += (inColumns() ? unpacked(tape) : loads(tape, false)) + results(tape) + "}\n\n";
 }
@@ -262,7 +265,7 @@ std::string EpilogueText::results(const TapeFunction& tape) const {
     }
     out += fmt::format("#pragma unroll\n    for (int v = 0; v < {}; ++v)\n        {};\n",
                        m_lanes.width, tape.call(inputs, outputs));
-    if (m_end == EpilogueEnd::Returns)
+    if (returns(m_end))
         return out + "    return y0[0];\n";
     for (size_t w = 0; w < m_view.writes.size(); ++w) {
         const std::string at = address(m_operands[w], w);

@@ -20,6 +20,8 @@ ResultLanes widestResults(const ContractionView& view);
 enum class EpilogueEnd : uint8_t {
     Stores,
     Returns, ///< the tape's only result, for one lane
+    /// Returns, and who takes the result rounds it to the type that the view writes.
+    Unrounded,
     /// Stores, in three steps: "@columns" reads and places what is the same for all m, "@rows"
     /// reads the rest for one m, "@finish" ends it.
     Columns,

@@ -3,6 +3,7 @@
 
 #include "gpu/emit/fold_constants.h"
 #include "gpu/kernels/attention.h"
+#include "gpu/kernels/chain.h"
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/depthwise.h"
@@ -96,6 +97,9 @@ std::vector<VariantRow> allVariants() {
                       "a block a row, its elements as keys in registers"},
                      {"group", ProgramKind::Group, emitGroup,
                       "small independent programs by ranges of blocks"},
+                     {"chain_tensor", ProgramKind::Chain, emitChainTensor,
+                      "two layers, 16 or 32 rows a warp on tensor cores, hidden columns stay in "
+                      "registers"},
                  });
     return rows;
 }

@@ -2,6 +2,7 @@
 #include "tests/shim/suite.h"
 
 #include "core/graph/type.h"
+#include "core/kernel/chain.h"
 #include "core/kernel/lower.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
@@ -91,7 +92,8 @@ std::vector<Case> cases() {
     std::vector<Case> out;
     for (const auto& family :
          {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases(), depthwiseCases(),
-          fewChannelsCases(), contractionCases(), integerCases(), attentionCases(), libraryCases()})
+          fewChannelsCases(), contractionCases(), integerCases(), attentionCases(), libraryCases(),
+          chainCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }
@@ -106,8 +108,17 @@ Prepared prepare(const Case& source) {
             return out;
         members.push_back(std::move(*program));
     }
-    out.program = std::make_unique<KernelProgram>(
-        members.size() == 1 ? std::move(members[0]) : grouped(std::move(members)));
+    if (source.chained) {
+        auto chain = chained(members[0], members[1]);
+        if (auto* reason = std::get_if<Reason>(&chain)) {
+            std::fprintf(stderr, "%s: %s\n", source.name.c_str(), reason->text().c_str());
+            return out;
+        }
+        out.program = std::make_unique<KernelProgram>(std::get<KernelProgram>(std::move(chain)));
+    } else {
+        out.program = std::make_unique<KernelProgram>(
+            members.size() == 1 ? std::move(members[0]) : grouped(std::move(members)));
+    }
     auto placed = [&](const std::string& name) {
         auto found = source.placements.find(name);
         return found == source.placements.end() ? Placement{} : found->second;

@@ -17,5 +17,6 @@ std::vector<Case> contractionCases();
 std::vector<Case> integerCases();
 std::vector<Case> attentionCases();
 std::vector<Case> libraryCases();
+std::vector<Case> chainCases();
 
 } // namespace fuselage::gpu_suite

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two layers in one kernel: what stands between them and behind, rows that end within a tile,
+// weights that stay and weights that pass through, operands that lie otherwise.
+#include "tests/shim/suite_cases.h"
+
+#include <fmt/format.h>
+
+namespace fuselage::gpu_suite {
+
+namespace {
+
+/// The erf form of GELU as exporters write it, from `u` to `y`.
+constexpr const char* gelu =
+    "ch = Constant<value_float=0.5>() half = Cast<to={0}>(ch) "
+    "co = Constant<value_float=1.0>() one = Cast<to={0}>(co) "
+    "cr = Constant<value_float=1.41421356>() root = Cast<to={0}>(cr) "
+    "d = Div(u, root) e = Erf(d) p = Add(e, one) q = Mul(u, p) y = Mul(q, half)";
+
+/// A chain over rows of `terms` elements: `hidden` columns, `results` results.
+struct ChainRow {
+    const char *name, *type;
+    int rows, terms, hidden, results;
+    const char *first = "y = Relu(u)", *second = "y = Identity(u)"; ///< from `u`, with its bias
+    int units = 0, shared = 0; ///< of the device; 0: what all have, so small slices
+    bool compileOnly = false;
+    uint32_t capability = 80;
+};
+
+constexpr const char* scaled = "s = Mul(u, g) y = Add(s, r)";
+
+constexpr ChainRow rows[] = {
+    {"convnext", "float16", 70, 96, 128, 96, gelu, scaled, 1, 233472},
+    {"tiles", "float16", 300, 32, 64, 32, gelu, scaled, 2, 233472},
+    {"many_tiles", "bfloat16", 700, 16, 48, 32, "y = Relu(u)", scaled, 2, 233472},
+    {"passing", "float16", 150, 96, 256, 96, gelu, scaled, 1, 131072},
+    {"passing_wide", "bfloat16", 40, 192, 256, 192, "y = Relu(u)", scaled, 1, 233472},
+    {"two_stages", "float16", 40, 64, 192, 64, "y = Tanh(u)", scaled, 1, 50000},
+    {"any_device", "float16", 33, 32, 80, 16},
+    {"odd_results", "float16", 17, 48, 64, 48},
+    {"one_row", "bfloat16", 1, 16, 16, 16, "y = Sigmoid(u)"},
+    {"narrow", "float16", 64, 128, 32, 32, "y = Identity(u)"},
+    {"wide_results", "float16", 64, 32, 32, 160, "y = Relu(u)", scaled, 1, 233472},
+    {"convnext_tiny_1", "float16", 100352, 96, 384, 96, gelu, scaled, 132, 233472, true},
+    {"convnext_tiny_2", "float16", 25088, 192, 768, 192, gelu, scaled, 132, 233472, true},
+    {"convnext_tiny_1_few", "float16", 3136, 96, 384, 96, gelu, scaled, 132, 233472, true},
+    {"on_an_a10", "bfloat16", 25088, 192, 768, 192, gelu, scaled, 72, 102400, true},
+};
+
+std::string firstBody(const std::string& type, const std::string& x, int terms, int hidden,
+                      const std::string& result, const std::string& steps) {
+    return fmt::format("({0}[{1},{2}] x, {0}[{2},{3}] w, {0}[{3}] b) => ({0}[{4}] y) "
+                       "{{ m = MatMul(x, w) u = Add(m, b) {5} }}",
+                       type, x, terms, hidden, result,
+                       fmt::format(fmt::runtime(steps), type == "float16" ? 10 : 16));
+}
+
+Case chainCase(const ChainRow& row) {
+    Case out;
+    out.name = fmt::format("chain_{}", row.name);
+    const std::string type = row.type;
+    out.bodies = {firstBody(type, std::to_string(row.rows), row.terms, row.hidden,
+                            fmt::format("{},{}", row.rows, row.hidden), row.first),
+                  fmt::format("({0}[{1},{2}] h, {0}[{2},{3}] w, {0}[{3}] b{5}) => ({0}[{1},{3}] y) "
+                              "{{ m = MatMul(h, w) u = Add(b, m) {4} }}",
+                              type, row.rows, row.hidden, row.results, row.second,
+                              row.second == scaled ? fmt::format(", {0}[{2}] g, {0}[{1},{2}] r",
+                                                                 type, row.rows, row.results)
+                                                   : std::string())};
+    out.chained = true;
+    out.variants = "chain_tensor";
+    out.constants = "in1 in3";
+    out.capability = row.capability;
+    out.units = row.units;
+    out.sharedBytes = row.shared;
+    out.compileOnly = row.compileOnly;
+    return out;
+}
+
+} // namespace
+
+std::vector<Case> chainCases() {
+    std::vector<Case> out;
+    for (const ChainRow& row : rows)
+        out.push_back(chainCase(row));
+    auto add = [&](const std::string& name, std::vector<std::string> bodies) -> Case& {
+        ChainRow row = rows[0];
+        Case made = chainCase(row);
+        made.name = "chain_" + name;
+        made.bodies = std::move(bodies);
+        out.push_back(std::move(made));
+        return out.back();
+    };
+    // As ConvNeXt has it: pictures with channels innermost in memory, whatever their shape says.
+    const std::string picture = "float16[2,32,5,7]";
+    Case& layers = add(
+        "pictures",
+        {firstBody("float16", "2,5,7", 32, 64, "2,5,7,64", gelu),
+         fmt::format("(float16[2,5,7,64] h, float16[64,32] w, float16[32] b, float16[32,1,1] g, "
+                     "{0} r) => ({0} y) {{ m = MatMul(h, w) u = Add(b, m) "
+                     "t = Transpose<perm=[0,3,1,2]>(u) s = Mul(t, g) y = Add(s, r) }}",
+                     picture)});
+    layers.placements["in6"] = layers.placements["out0"] = {{0, 2, 3, 1}};
+    Case& apart = add("pictures_apart", layers.bodies); // results side by side along rows
+    apart.placements["in0"] = {{}, 16};
+    // Weights as Gemm has them, and what stands between the products has rows of its own.
+    add("transposed",
+        {"(float16[50,32] x, float16[64,32] w, float16[64] b, float16[50,64] z) => "
+         "(float16[50,64] y) { u = Gemm<transB=1>(x, w, b) q = Relu(u) y = Mul(q, z) }",
+         "(float16[50,64] h, float16[48,64] w, float16[48] b) => (float[50,48] y) "
+         "{ u = Gemm<transB=1>(h, w, b) y = Cast<to=1>(u) }"})
+        .constants = "in1 in4";
+    // x once more behind the products.
+    add("rows_once_more",
+        {"(float16[40,32] x, float16[32,64] w) => (float16[40,64] y) "
+         "{ u = MatMul(x, w) y = Relu(u) }",
+         "(float16[40,64] h, float16[64,32] w, float16[40,32] r) => (float16[40,32] y) "
+         "{ m = MatMul(h, w) y = Add(m, r) }"})
+        .constants = "in1 in2";
+    return out;
+}
+
+} // namespace fuselage::gpu_suite
