@@ -341,7 +341,7 @@ std::string groupsText(const Report& r) {
     Decisions list;
     for (const GroupReport& group : r.groups)
         list.add(group.taken ? "shared" : "apart", sourcesText(group.members), group.reason.text());
-    return list.text("kernels side by side and whether they share a launch");
+    return list.text("kernels side by side or one after the other, and whether they share a launch");
 }
 
 std::string sweepsText(const Report& r) {

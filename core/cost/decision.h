@@ -43,6 +43,7 @@ constexpr double any = 0;       ///< a match: what its kernels save is all that 
 constexpr double cut = 0.05;    ///< a fused node in parts
 constexpr double again = 0.05;  ///< work that several readers do themselves, of its own time
 constexpr double joined = 0.05; ///< products of one operand in one
+constexpr double chain = 0.05;  ///< a product and the one that multiplies what it made in one
 constexpr double order = 0.02;  ///< another order of memory, of the steps that it changes
 constexpr double name = 0.02;   ///< what is computed under another name: not to be given it
 constexpr double sweep = 0.03;  ///< steps for some images at a time, of their bytes and launches

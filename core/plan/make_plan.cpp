@@ -73,24 +73,6 @@ std::vector<double> readShares(const Plan& plan, const Step& step,
     return out;
 }
 
-/// Since what a step reads was made.
-std::vector<UseDistances> distancesByMaker(const Plan& plan, const DeviceProfile& profile) {
-    std::vector<int64_t> producedAt(plan.values.size(), -1);
-    ReuseDistances reuse(profile);
-    for (const Step& step : plan.steps)
-        reuse.add(plan.isOnce(step) ? 0 : logicalTraffic(step.program).logical());
-    std::vector<UseDistances> out(plan.steps.size());
-    for (size_t i = 0; i < plan.steps.size(); ++i) {
-        for (uint32_t input : plan.steps[i].inputs)
-            out[i].read.push_back(
-                reuse.of(i, producedAt[rootOf(plan, input)], plan.values[input].bytes));
-        for (uint32_t output : plan.steps[i].outputs)
-            if (!plan.isOnce(plan.steps[i]))
-                producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
-    }
-    return out;
-}
-
 /// Since the memory of what it reads and writes was last used.
 std::vector<UseDistances> distancesByMemory(const Plan& plan) {
     MemoryUses uses(plan);
@@ -122,6 +104,23 @@ PlanValue planValueOf(const Graph& graph, ValueId id) {
 }
 
 } // namespace
+
+std::vector<UseDistances> distancesByMaker(const Plan& plan, const DeviceProfile& profile) {
+    std::vector<int64_t> producedAt(plan.values.size(), -1);
+    ReuseDistances reuse(profile);
+    for (const Step& step : plan.steps)
+        reuse.add(plan.isOnce(step) ? 0 : logicalTraffic(step.program).logical());
+    std::vector<UseDistances> out(plan.steps.size());
+    for (size_t i = 0; i < plan.steps.size(); ++i) {
+        for (uint32_t input : plan.steps[i].inputs)
+            out[i].read.push_back(
+                reuse.of(i, producedAt[rootOf(plan, input)], plan.values[input].bytes));
+        for (uint32_t output : plan.steps[i].outputs)
+            if (!plan.isOnce(plan.steps[i]))
+                producedAt[rootOf(plan, output)] = static_cast<int64_t>(i);
+    }
+    return out;
+}
 
 /// Sums of sizes, and the operations of kernels that read them, are 64-bit numbers.
 Result<void> checkSizes(const Plan& plan) {
@@ -295,8 +294,10 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
         planner::findFixed(*plan, options);
     }
     planner::classifySteps(*plan, options);
-    if (options.groupSmall)
+    if (options.groupSmall) {
+        planner::chainSteps(*plan, options);
         planner::groupSteps(*plan, options);
+    }
     if (options.sweeps && !options.strict)
         planner::findSweeps(*plan, options);
     planner::placeBuffers(*plan, options,

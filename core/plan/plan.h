@@ -119,7 +119,8 @@ struct LayoutRecord {
     Reason reason;
 };
 
-/// Small independent steps that were offered one launch together.
+/// Steps that were offered one launch together: small independent ones, products of one operand, or
+/// a product and the one that multiplies what it makes.
 struct GroupRecord {
     std::string name; ///< of the step that they became, or would have become
     std::vector<std::string> members;

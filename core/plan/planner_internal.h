@@ -114,6 +114,13 @@ void aliasConcats(Plan& plan);
 /// Phase 5: the class of every step.
 void classifySteps(Plan& plan, const PlanOptions& options);
 
+/// Phase 5b, which predicts: a product and the only step that reads its result, as the rows of a
+/// product of its own, become a Chain (chain_steps.cpp).
+void chainSteps(Plan& plan, const PlanOptions& options);
+
+/// Of each step on a GPU: bytes moved since what it reads was made.
+std::vector<UseDistances> distancesByMaker(const Plan& plan, const DeviceProfile& profile);
+
 /// Phase 6, which predicts: small independent steps become Group programs (group_steps.cpp).
 void groupSteps(Plan& plan, const PlanOptions& options);
 

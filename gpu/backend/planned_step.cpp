@@ -28,7 +28,8 @@ bool isForHost(const Plan& plan, const Step& step, const DeviceProfile& profile)
     if (onHost(plan, step))
         return true;
     // Every other kind of program has a kernel for any operands.
-    if (!std::holds_alternative<Library>(step.program.code))
+    if (!std::holds_alternative<Library>(step.program.code) &&
+        !std::holds_alternative<Chain>(step.program.code))
         return false;
     const KernelRequest request = requestOf(plan, step, {profile, profile.arch, 0});
     return emitAll(request).accepted.empty();

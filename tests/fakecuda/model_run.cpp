@@ -80,6 +80,7 @@ Result<CudaRun> prepareOnCuda(const std::string& text, bool fused,
     planning.profile = &profile;
     planning.backend = out.backend.get();
     planning.stridedViews = fused;
+    planning.groupSmall = fused;
     auto plan = makePlan(std::make_shared<const Graph>(std::move(*graph)), planning, progress);
     if (!plan)
         return failure(plan.error());

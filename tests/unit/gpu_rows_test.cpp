@@ -96,6 +96,17 @@ TEST(RowsOfNetworks, BertOf32SentencesHasNoCopiesAndOneProductALayer) {
     EXPECT_EQ(launches.repeated, "");
 }
 
+// Where rows are short enough for a kernel: 96 and 192 channels of the four stages.
+TEST(RowsOfNetworks, ConvNextOf32ImagesKeepsTheHiddenRowsOfTwoStagesInKernels) {
+    const auto plan = planned(*zoo::build("convnext_tiny"), {{"N", 32}}, Precision::Fp16);
+    ASSERT_TRUE(plan);
+    EXPECT_LE(plan->steps.size(), 79U);
+    size_t chains = 0;
+    for (const Step& step : plan->steps)
+        chains += kindOf(step.program) == ProgramKind::Chain ? 1 : 0;
+    EXPECT_EQ(chains, 6U);
+}
+
 // The depthwise row of the benchmark: channels last on both sides.
 TEST(RowsOfNetworks, ADepthwiseConvolutionBetweenTransposesIsOneLaunch) {
     auto graph = model_io::loadText(

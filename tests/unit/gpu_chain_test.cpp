@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which two layers a plan for a GPU makes one launch, without a device: where a kernel takes them
+// and the model says that it pays.
+#include "app/pipeline/compiled.h"
+#include "app/pipeline/inputs.h"
+#include "app/pipeline/verify.h"
+#include "core/kernel/chain.h"
+#include "core/onnx/model_file.h"
+#include "core/passes/passes.h"
+#include "core/plan/make_plan.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+using namespace fuselage;
+
+namespace {
+
+/// Two layers of so many rows, terms and hidden columns; `tail` follows the hidden value `h`.
+std::string layers(int64_t rows, int64_t terms, int64_t hidden,
+                   const std::string& outputs = "float16[{0},{1}] y",
+                   const std::string& tail = "y = MatMul(h, w)") {
+    return fmt::format("g (float16[{0},{1}] x, float16[{1},{2}] v, float16[{2},{1}] w) => ({3}) "
+                       "{{ h = MatMul(x, v) {4} }}",
+                       rows, terms, hidden, fmt::format(fmt::runtime(outputs), rows, terms, hidden),
+                       tail);
+}
+
+std::shared_ptr<const Plan> planned(const std::string& text, const std::string& device,
+                                    BackendKind kind = BackendKind::Cuda,
+                                    bool constantWeights = true) {
+    auto graph = model_io::loadText(text);
+    EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
+    if (constantWeights)
+        for (const char* weight : {"v", "w"})
+            for (ValueId input : graph->inputs())
+                if (graph->value(input).name == weight) {
+                    EXPECT_TRUE(
+                        bindInput(*graph, weight,
+                                  Tensor(DType::Float16, *graph->value(input).type.extents())));
+                    break;
+                }
+    Progress progress;
+    EXPECT_TRUE(prepareGraph(*graph, progress));
+    const DeviceProfile profile = *deviceProfile(device);
+    const auto backend = makePlanningBackend(kind, profile);
+    PlanOptions options;
+    options.profile = &profile;
+    options.backend = backend.get();
+    options.groupSmall = true;
+    auto plan = makePlan(std::make_shared<const Graph>(std::move(*graph)), options, progress);
+    EXPECT_TRUE(plan) << (plan ? "" : plan.error().text());
+    return plan ? *plan : nullptr;
+}
+
+size_t chainsOf(const Plan& plan) {
+    size_t out = 0;
+    for (const Step& step : plan.steps)
+        out += kindOf(step.program) == ProgramKind::Chain ? 1 : 0;
+    return out;
+}
+
+TEST(PlanChain, WideHiddenRowsStayInAKernel) {
+    const auto plan = planned(layers(100352, 96, 384), "h200");
+    ASSERT_TRUE(plan);
+    ASSERT_EQ(chainsOf(*plan), 1U);
+    ASSERT_EQ(plan->groups.size(), 1U);
+    EXPECT_TRUE(plan->groups[0].taken);
+    EXPECT_EQ(plan->groups[0].reason.code, "cost");
+    EXPECT_EQ(plan->groups[0].members.size(), 2U);
+    for (const Step& step : plan->steps)
+        if (const auto* chain = std::get_if<Chain>(&step.program.code)) {
+            EXPECT_EQ(step.inputs.size(), step.program.inputs.size());
+            EXPECT_EQ(plan->values[step.inputs[chainWeight(*chain, 1)]].name, "w");
+            EXPECT_EQ(step.sources.size(), 2U);
+        }
+    // The hidden value has no place.
+    EXPECT_LT(plan->peakBytes, int64_t{100352} * 384 * 2);
+}
+
+TEST(PlanChain, StaysApartWithoutAKernel) {
+    const std::string text = layers(100352, 96, 384);
+    EXPECT_EQ(chainsOf(*planned(text, "t4")), 0U); // no 16-byte copies beside arithmetic
+    EXPECT_EQ(chainsOf(*planned(text, "h200", BackendKind::Cuda, false)), 0U);
+    EXPECT_EQ(chainsOf(*planned(layers(100352, 768, 3072), "h200")), 0U); // no room for sums
+    EXPECT_EQ(chainsOf(*planned(layers(100352, 90, 360), "h200")), 0U);
+}
+
+TEST(PlanChain, StaysApartWhereSomebodyWantsWhatIsBetween) {
+    EXPECT_EQ(chainsOf(*planned(layers(100352, 96, 384, "float16[{0},{1}] y, float16[{0},{2}] h"),
+                                "h200")),
+              0U);
+    EXPECT_EQ(chainsOf(*planned(layers(100352, 96, 384, "float16[{0},{1}] y, float16[{0},{2}] z",
+                                       "y = MatMul(h, w) z = Exp(h)"),
+                                "h200")),
+              0U);
+}
+
+/// A record says what both ways are predicted to take.
+TEST(PlanChain, PriceDecides) {
+    for (const int64_t rows : {128, 100352}) {
+        const auto plan = planned(layers(rows, 192, 768), "h200");
+        ASSERT_EQ(plan->groups.size(), 1U);
+        const GroupRecord& record = plan->groups[0];
+        ASSERT_EQ(record.reason.facts.size(), 2U);
+        const double apart = std::stod(record.reason.facts[0].value),
+                     together = std::stod(record.reason.facts[1].value);
+        EXPECT_EQ(record.taken, together < 0.95 * apart) << record.reason.text();
+        EXPECT_EQ(chainsOf(*plan), record.taken ? 1U : 0U);
+    }
+}
+
+/// Whatever profile a plan is for: a backend without such kernels runs its body, or none is formed.
+TEST(PlanChain, EveryBackendComputesIt) {
+    for (const BackendKind kind : {BackendKind::Reference, BackendKind::Cpu}) {
+        auto graph = model_io::loadText(layers(2000, 16, 64));
+        ASSERT_TRUE(graph);
+        inferShapes(*graph);
+        auto inputs = app::generateInputs(*graph, 5);
+        ASSERT_TRUE(inputs);
+        std::vector<ReferenceValue> values;
+        for (const Tensor& input : *inputs)
+            values.push_back(ReferenceValue::from(input));
+        ThreadPool threads(1);
+        Progress progress;
+        auto wanted = interpret(*graph, values, threads, progress);
+        ASSERT_TRUE(wanted);
+        CompileOptions options;
+        options.backend = kind;
+        options.profile = "h200";
+        auto compiled = CompiledGraph::compile(graph->clone(), options);
+        ASSERT_TRUE(compiled);
+        EXPECT_EQ(chainsOf(compiled->plan()), kind == BackendKind::Reference ? 1U : 0U);
+        auto outputs = compiled->run(*inputs);
+        ASSERT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
+        EXPECT_TRUE(app::compareOutput("y", "", (*wanted)[0], (*outputs)[0]).ok);
+    }
+}
+
+} // namespace
