@@ -29,7 +29,7 @@ __device__ unsigned hostSharedAddress(const void* address);
 __device__ void hostMultiplyGroup(float* sums, int columns, unsigned long long a,
                                   unsigned long long b, bool add, float (*number)(unsigned short));
 __device__ void hostMultiplyWeighted(float* sums, int columns, const unsigned* a,
-                                     const unsigned (*lanes)[4], unsigned long long b,
+                                     const unsigned (*lanes)[4], unsigned long long b, bool add,
                                      float (*number)(unsigned short));
 __device__ void hostInitBarrier(unsigned long long* barrier, unsigned arrivals);
 __device__ void hostPublishBarriers();

@@ -98,17 +98,17 @@ template <> constexpr bool isHalf<Half> = true;
         FUSELAGE_GROUP_OF("f16", columns, a, b, adds);                                             \
     else                                                                                           \
         FUSELAGE_GROUP_OF("bf16", columns, a, b, adds)
-#define FUSELAGE_WEIGHTED_OF(type, columns, a0, a1, a2, a3, b)                                     \
+#define FUSELAGE_WEIGHTED_OF(type, columns, a0, a1, a2, a3, b, adds)                               \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type             \
-                 " {" FUSELAGE_NAMES##columns "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b            \
-                                              ", 1, 1, 1, 1;"                                      \
+                 " {" FUSELAGE_NAMES##columns "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", " adds  \
+                                              ", 1, 1, 1;"                                         \
                  : FUSELAGE_SUMS##columns(0)                                                       \
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rowsB))
-#define FUSELAGE_WEIGHTED(columns, a0, a1, a2, a3, b)                                              \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rowsB), "n"(add))
+#define FUSELAGE_WEIGHTED(columns, a0, a1, a2, a3, b, adds)                                        \
     if constexpr (isHalf<T>)                                                                       \
-        FUSELAGE_WEIGHTED_OF("f16", columns, a0, a1, a2, a3, b);                                   \
+        FUSELAGE_WEIGHTED_OF("f16", columns, a0, a1, a2, a3, b, adds);                             \
     else                                                                                           \
-        FUSELAGE_WEIGHTED_OF("bf16", columns, a0, a1, a2, a3, b)
+        FUSELAGE_WEIGHTED_OF("bf16", columns, a0, a1, a2, a3, b, adds)
 
 #else
 
@@ -160,27 +160,28 @@ __device__ __forceinline__ void multiplyGroup(float (&sums)[columns / 8][4],
 #endif
 }
 
-/// sums[first] to those of `columns` columns += A B with A in registers, a fragment of mma.cuh a
-/// warp, that stays as it is until the wait; and 16 rows of B, one a step along k, of up to 64
-/// columns side by side in rows of 128 bytes: the next 16 rows are 128 units on.
-template <int columns, int first, typename T, int all>
+/// sums[first] to those of `columns` columns (+)= A B, as above, with A in registers, a fragment of
+/// mma.cuh a warp, that stays as it is until the wait; and 16 rows of B, one a step along k, of up
+/// to 64 columns side by side in rows of 128 bytes: the next 16 rows are 128 units on.
+template <int columns, int first, typename T, bool add = true, int all>
 __device__ __forceinline__ void multiplyWeighted(float (&sums)[all][4], const unsigned (&a)[4],
                                                  unsigned long long rowsB) {
     static_assert(columns % 16 == 0 && columns <= 64 && first + columns / 8 <= all, "no such sums");
 #if defined(__CUDA_ARCH__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
     if constexpr (columns == 16) {
-        FUSELAGE_WEIGHTED(16, "%8", "%9", "%10", "%11", "%12");
+        FUSELAGE_WEIGHTED(16, "%8", "%9", "%10", "%11", "%12", "%13");
     } else if constexpr (columns == 32) {
-        FUSELAGE_WEIGHTED(32, "%16", "%17", "%18", "%19", "%20");
+        FUSELAGE_WEIGHTED(32, "%16", "%17", "%18", "%19", "%20", "%21");
     } else if constexpr (columns == 48) {
-        FUSELAGE_WEIGHTED(48, "%24", "%25", "%26", "%27", "%28");
+        FUSELAGE_WEIGHTED(48, "%24", "%25", "%26", "%27", "%28", "%29");
     } else if constexpr (columns == 64) {
-        FUSELAGE_WEIGHTED(64, "%32", "%33", "%34", "%35", "%36");
+        FUSELAGE_WEIGHTED(64, "%32", "%33", "%34", "%35", "%36", "%37");
     }
 #elif defined(__CUDA_ARCH__)
     __trap();
 #else
-    hostMultiplyWeighted(&sums[first][0], columns, a, hostGatherWarp(a), rowsB, hostNumberOf<T>);
+    hostMultiplyWeighted(&sums[first][0], columns, a, hostGatherWarp(a), rowsB, add,
+                         hostNumberOf<T>);
 #endif
 }
 

@@ -80,6 +80,7 @@ private:
 /// Bytes of shared memory that a block may have.
 int64_t sharedOf(const KernelRequest& request);
 
+EmitResult emitChainWgmma(const KernelRequest& request);
 EmitResult emitChainTensor(const KernelRequest& request);
 
 } // namespace fuselage::gpu

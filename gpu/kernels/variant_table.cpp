@@ -97,6 +97,9 @@ std::vector<VariantRow> allVariants() {
                       "a block a row, its elements as keys in registers"},
                      {"group", ProgramKind::Group, emitGroup,
                       "small independent programs by ranges of blocks"},
+                     {"chain_wgmma", ProgramKind::Chain, emitChainWgmma,
+                      "two layers by products of sm_90's warpgroups, 64 rows each, hidden columns "
+                      "stay in registers"},
                      {"chain_tensor", ProgramKind::Chain, emitChainTensor,
                       "two layers, 16 or 32 rows a warp on tensor cores, hidden columns stay in "
                       "registers"},

@@ -3,8 +3,9 @@
 // take: instructions are counted in what NVRTC makes for sm_90. A kernel whose code goes straight
 // through is counted exactly. Prints a table for 65536 x 4096 and fails where issue takes longer
 // than the bytes. Others are counted with the trips of their loops that their texts say: a
-// depthwise convolution's issue, a linear layer's epilogue beside its products, and the attention
-// of warpgroups beside its bytes and beside that of warps. Exit status 77: NVRTC is not here.
+// depthwise convolution's issue, a linear layer's epilogue beside its products, the attention
+// of warpgroups beside its bytes and beside that of warps, and two layers in one kernel. Exit
+// status 77: NVRTC is not here.
 #include "gpu/runtime/nvrtc.h"
 #include "tests/gpu_compile/machine_code.h"
 #include "tests/shim/traffic_cases.h"
@@ -41,6 +42,7 @@ constexpr Sequence sequences[] = {{"relu_product", 3},
 struct LoopedRow {
     const char *name, *body, *variant;
     std::map<std::string, gpu_suite::Placement> placements;
+    const char* second = nullptr; ///< of a chain, whose second weight is in3
 };
 
 /// A kernel and its parts; no parts: it did not compile.
@@ -58,6 +60,7 @@ struct Gate {
     void depthwise();
     void epilogue();
     void attention();
+    void chain();
 
 private:
     Looped compile(const LoopedRow& row);
@@ -121,9 +124,12 @@ Looped Gate::compile(const LoopedRow& row) {
     gpu_suite::Case source;
     source.name = row.name;
     source.bodies = {row.body};
+    source.chained = row.second != nullptr;
+    if (source.chained)
+        source.bodies.emplace_back(row.second);
     source.variants = row.variant;
     source.placements = row.placements;
-    source.constants = "in1";
+    source.constants = source.chained ? "in1 in3" : "in1";
     source.capability = 90;
     gpu_suite::Prepared prepared = gpu_suite::prepare(source);
     prepared.request.profile = &profile;
@@ -240,6 +246,48 @@ void Gate::attention() {
             .c_str());
 }
 
+/// Two layers of ConvNeXt-T's first stage: the loop over hidden columns with its trips, and what is
+/// there once a tile, in as many copies as the compiler made. Slices that stay in shared memory
+/// need no other loop.
+void Gate::chain() {
+    constexpr double rows = 100352, hidden = 384, storesOfRows = 6; // for each 16 rows
+    LoopedRow row = {"two layers, 100352x96x384x96",
+                     "(float16[100352,96] x, float16[96,384] w, float16[384] b) => "
+                     "(float16[100352,384] y) "
+                     "<float half = {0.5}, float one = {1.0}, float root = {1.41421356}> "
+                     "{ h = Cast<to=10>(half) o = Cast<to=10>(one) r = Cast<to=10>(root) "
+                     "m = MatMul(x, w) a = Add(m, b) d = Div(a, r) e = Erf(d) p = Add(e, o) "
+                     "q = Mul(a, p) y = Mul(q, h) }",
+                     "chain_wgmma",
+                     {},
+                     "(float16[100352,384] h, float16[384,96] w, float16[96] b, float16[96] g, "
+                     "float16[100352,96] r) => (float16[100352,96] y) { m = MatMul(h, w) "
+                     "u = Add(m, b) s = Mul(u, g) y = Add(s, r) }"};
+    const struct {
+        const char* variant;
+        double rows, columns, most; ///< of a warp, of a trip; us
+    } kernels[] = {{"chain_wgmma", 16, 64, 26}, {"chain_tensor", 32, 16, 30}};
+    for (const auto& [variant, rowsOfWarp, columns, most] : kernels) {
+        row.variant = variant;
+        const Looped kernel = compile(row);
+        double loop = 0, tile = 0, stores = 0;
+        for (const machine_code::Instructions& part : kernel.code) {
+            if (part.globalStores == 0)
+                loop = std::max(loop, 1.0 * part.total);
+            else
+                tile += part.total;
+            stores += part.globalStores;
+        }
+        const double copies = stores / (storesOfRows * rowsOfWarp / 16);
+        const double issued = stores == 0
+                                  ? 0
+                                  : rows / rowsOfWarp * (loop * hidden / columns + tile / copies) *
+                                        32 / (profile.units * profile.clock * issueLanes) * 1e6;
+        looped(fmt::format("{}, {}", row.name, variant).c_str(), issued, most,
+               "us of issue, all rows");
+    }
+}
+
 } // namespace
 
 int main() {
@@ -261,5 +309,6 @@ int main() {
     gate.depthwise();
     gate.epilogue();
     gate.attention();
+    gate.chain();
     return gate.failures == 0 ? 0 : 1;
 }

@@ -43,6 +43,14 @@ constexpr ChainRow rows[] = {
     {"convnext_tiny_1", "float16", 100352, 96, 384, 96, gelu, scaled, 132, 233472, true},
     {"convnext_tiny_2", "float16", 25088, 192, 768, 192, gelu, scaled, 132, 233472, true},
     {"convnext_tiny_1_few", "float16", 3136, 96, 384, 96, gelu, scaled, 132, 233472, true},
+    {"groups", "float16", 200, 96, 192, 96, gelu, scaled, 1, 233472, false, 90},
+    {"groups_tiles", "bfloat16", 500, 32, 64, 48, "y = Relu(u)", scaled, 1, 233472, false, 90},
+    {"groups_wide", "float16", 130, 192, 256, 192, gelu, scaled, 1, 233472, false, 90},
+    {"groups_few", "bfloat16", 70, 64, 128, 16, "y = Tanh(u)", "y = Identity(u)", 1, 233472, false,
+     90},
+    {"groups_tiny_1", "float16", 100352, 96, 384, 96, gelu, scaled, 132, 233472, true, 90},
+    {"groups_tiny_2", "float16", 25088, 192, 768, 192, gelu, scaled, 132, 233472, true, 90},
+    {"groups_base_1", "bfloat16", 100352, 128, 512, 128, gelu, scaled, 132, 233472, true, 90},
     {"on_an_a10", "bfloat16", 25088, 192, 768, 192, gelu, scaled, 72, 102400, true},
 };
 
@@ -67,7 +75,8 @@ Case chainCase(const ChainRow& row) {
                                                                  type, row.rows, row.results)
                                                    : std::string())};
     out.chained = true;
-    out.variants = "chain_tensor";
+    const bool onGroups = row.capability == 90;
+    out.variants = onGroups ? "chain_wgmma chain_tensor" : "chain_tensor";
     out.constants = "in1 in3";
     out.capability = row.capability;
     out.units = row.units;

@@ -65,7 +65,7 @@ void openProducts();
 void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, bool add, Number number);
 /// `a`: the thread's words of its fragment; `lanes`: those of all lanes of the warp.
 void multiplyWeighted(float* sums, int columns, const uint32_t* a, const uint32_t (*lanes)[4],
-                      uint64_t b, Number number);
+                      uint64_t b, bool add, Number number);
 void commitProducts();
 void waitProducts(int pending);
 unsigned sharedOffset(const void* address);
@@ -168,9 +168,9 @@ inline void hostMultiplyGroup(float* sums, int columns, unsigned long long a, un
 }
 
 inline void hostMultiplyWeighted(float* sums, int columns, const unsigned* a,
-                                 const unsigned (*lanes)[4], unsigned long long b,
+                                 const unsigned (*lanes)[4], unsigned long long b, bool add,
                                  simt::Number number) {
-    simt::multiplyWeighted(sums, columns, a, lanes, b, number);
+    simt::multiplyWeighted(sums, columns, a, lanes, b, add, number);
 }
 
 // Arithmetic that is never contracted; the suite is compiled with -ffp-contract=off.

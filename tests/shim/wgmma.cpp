@@ -248,11 +248,11 @@ void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, bool add, N
 }
 
 void multiplyWeighted(float* sums, int columns, const uint32_t* a, const uint32_t (*lanes)[4],
-                      uint64_t b, Number number) {
+                      uint64_t b, bool add, Number number) {
     checkDescriptor(b);
     if ((b & 0x3fff) % 64 != 0)
         stop("rows along k that do not begin at a multiple of 1024 bytes", 0);
-    ask(sums, {0, b, columns, true, true}, fragmentOf(a, lanes, number), number,
+    ask(sums, {0, b, columns, add, true}, fragmentOf(a, lanes, number), number,
         __builtin_return_address(0));
 }
 

@@ -51,7 +51,7 @@ void product(void* const* arguments) {
     if (steps.barrier)
         __syncthreads();
     float sums[32];
-    std::fill(sums, sums + 32, steps.weighted || !steps.anew ? 0.0F : NAN);
+    std::fill(sums, sums + 32, !steps.anew ? 0.0F : NAN);
     unsigned words[4][4];
     for (int step = 0; step < 4; ++step)
         fragmentOf(step, words[step]);
@@ -61,7 +61,8 @@ void product(void* const* arguments) {
     for (unsigned step = 0; step < 4; ++step)
         if (steps.weighted)
             hostMultiplyWeighted(sums, 64, words[step], hostGatherWarp(words[step]),
-                                 descriptorOf(8192) + step * 128 + (rows & 2) * 32, numberOf);
+                                 descriptorOf(8192) + step * 128 + (rows & 2) * 32,
+                                 step > 0 || !steps.anew, numberOf);
         else
             hostMultiplyGroup(sums, 64, rows + step * 2, descriptorOf(8192) + step * 2,
                               step > 0 || !steps.anew, numberOf);
