@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/cost/operand_bytes_internal.h"
 #include "core/cost/product_time_internal.h"
 #include "core/kernel/chain.h"
 #include "core/kernel/product_element.h"
@@ -319,6 +320,15 @@ double laneProductPrice(const KernelProgram& program, const Work& work,
     constexpr double banded = 0.68; // of its price on lanes: ConvNeXt-T on an H200, batch 32
     return profile.laneProductIssue * (isBanded(program, profile) ? banded : 1) *
            (sumsIntegers(program, profile) ? integerProducts.depthwise : 1);
+}
+
+double unevenRows(const KernelProgram& program, double units) {
+    if (!std::holds_alternative<Chain>(program.code))
+        return 1;
+    // Few rows are cut once more.
+    const double large = tilesOf(program, chainTile);
+    const double blocks = std::max(1.0, large < units ? tilesOf(program, chainTile / 2) : large);
+    return std::ceil(blocks / units) * units / blocks;
 }
 
 double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, double units) {

@@ -30,6 +30,10 @@ int64_t columnsOf(const Contraction& code);
 double laneProductPrice(const KernelProgram& program, const Work& work,
                         const DeviceProfile& profile);
 
+/// How many times longer lanes work where a chain's blocks of rows, each with all columns, leave
+/// some of so many units idle; 1 for programs that can be cut otherwise.
+double unevenRows(const KernelProgram& program, double units);
+
 /// What a program takes beside its work, on so many units: a processor's calls of its library for
 /// each matrix of an attention; on a GPU until a product's first tile is there and its last one
 /// written, or a row is folded.

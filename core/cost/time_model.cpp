@@ -239,7 +239,8 @@ TimeEstimate timeOn(double units, const KernelProgram& program, const LaidWork& 
         product.l2;
     const double wait = waited > 0 ? waited / (profile.waitBandwidth * share) : 0;
     out.l2 = stream + wait;
-    out.issue = (laneInstructions(program, laid, profile) + spilled / 4) * fetchLoss(needs) /
+    out.issue = (laneInstructions(program, laid, profile) + spilled / 4) * fetchLoss(needs) *
+                unevenRows(program, units) /
                 (units * profile.lanesPerUnit * profile.clock * profile.issueEfficiency);
     out.matrix = product.matrix;
     out.dram = dramSeconds(program, traffic, profile, needs) + product.dram;

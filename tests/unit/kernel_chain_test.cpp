@@ -100,6 +100,26 @@ TEST(Chain, WantsPlainProductsOfTheSameRows) {
                 "{ m = MatMul(h, w) y = Transpose<perm=[0,3,1,2]>(m) }");
 }
 
+/// Blocks have rows with all their columns: 66 of them leave half of 132 multiprocessors idle.
+TEST(Chain, LanesWaitForTheMultiprocessorWithTheMostRows) {
+    const DeviceProfile profile = *deviceProfile("h200");
+    auto issue = [&](int64_t rows) {
+        const std::string m = std::to_string(rows);
+        const KernelProgram program =
+            expectChain("(float16[" + m + ",32] x, float16[32,64] w) => (float16[" + m +
+                            ",64] y) { u = MatMul(x, w) y = Relu(u) }",
+                        "(float16[" + m + ",64] h, float16[64,32] w) => (float16[" + m +
+                            ",32] y) { y = MatMul(h, w) }");
+        return predictTime(program, predictTraffic(program, profile, {}), profile).issue /
+               static_cast<double>(rows);
+    };
+    const double even = issue(int64_t{128} * 132);
+    EXPECT_NEAR(issue(int64_t{64} * 132), even, 1e-3 * even);
+    EXPECT_NEAR(issue(int64_t{64} * 66), 2 * even, 1e-3 * even);
+    EXPECT_NEAR(issue(int64_t{128} * 198), 4.0 / 3 * even, 1e-3 * even);
+    EXPECT_NEAR(issue(int64_t{128} * 132 * 50), even, 1e-3 * even);
+}
+
 /// Bytes through the last cache: weights once for each multiprocessor while they fit it, else once
 /// for each block of rows.
 TEST(Chain, WeightsStayInAMultiprocessorWhileTheyFit) {
