@@ -70,9 +70,10 @@ std::string ChainRows::begin(const ChainRing& ring) const {
     out += fmt::format("#pragma unroll 1\n    for (int s = 0; s < {}; ++s) {{\n{}"
                        "        commitCopies();\n    }}\n",
                        stays ? ring.stages : ring.stages - 1, ring.fetch("s", "s"));
-    return out + fmt::format("    waitCopies<{}>();\n{}    __syncthreads();\n",
-                             stays ? 0 : ring.stages - 2,
-                             ring.forGroups && stays ? "    fenceForProducts();\n" : "");
+    // The rows came with the first slice.
+    return out +
+           (stays ? fmt::format("    waitCopies<{}>();\n", ring.stages - 1)
+                  : fmt::format("    waitCopies<{}>();\n    __syncthreads();\n", ring.stages - 2));
 }
 
 std::string ChainRows::fragments() const {
@@ -89,12 +90,27 @@ std::string ChainRows::fragments() const {
         m_pieces, m_spec.terms() / 16, pitch(), m_spec.results() / 8);
 }
 
+/// Waits for slice `s` of those that stay, each a group of copies; `behind` them are as many more.
+std::string ChainRows::arrival(const ChainRing& ring, int64_t behind) const {
+    std::string out = "__device__ __forceinline__ void @arrived(int s) {\n";
+    for (int64_t s = 0; s < ring.stages; ++s)
+        out += fmt::format("    {}waitCopies<{}>();\n",
+                           ring.stages == 1       ? std::string()
+                           : s + 1 == ring.stages ? "else\n        "
+                           : s == 0               ? "if (s == 0)\n        "
+                                                  : fmt::format("else if (s == {})\n        ", s),
+                           ring.stages - 1 - s + behind);
+    return out + "}\n\n";
+}
+
 /// All slices for the rows of a tile. Where slices stay, the next tile's rows take the place of
 /// those that are in registers now.
 std::string ChainRows::tile(const ChainRing& ring, int64_t blocks) const {
     const int64_t slices = m_spec.hidden() / ring.columns, ahead = ring.stages - 1;
     const bool stays = ring.stages == slices;
-    std::string out = stays ? "        waitCopies<0>();\n        __syncwarp();\n" : "";
+    std::string out = stays ? "        if (tile != block)\n            waitCopies<0>();\n"
+                              "        __syncwarp();\n"
+                            : "";
     out += fragments();
     if (stays && blocks < tiles())
         out += fmt::format("        __syncwarp();\n        if (tile + {0}u < {1}u)\n"
@@ -103,12 +119,16 @@ std::string ChainRows::tile(const ChainRing& ring, int64_t blocks) const {
                            blocks, tiles(), blocks * tileRows(),
                            parameterList(m_spec.request(), {}, false));
     out += fmt::format("#pragma unroll 1\n        for (int s = 0; s < {}; ++s) {{\n", slices);
-    if (!stays)
+    const char* const fence = ring.forGroups ? "            fenceForProducts();\n" : "";
+    if (stays)
+        out += fmt::format("            if (tile == block) {{\n            @arrived(s);\n"
+                           "{}            __syncthreads();\n            }}\n",
+                           fence);
+    else
         out += fmt::format("            waitCopies<{0}>();\n{1}            __syncthreads();\n"
                            "            if (s + {2} < {3}) {{\n{4}            }}\n"
                            "            commitCopies();\n",
-                           ring.stages - 2,
-                           ring.forGroups ? "            fenceForProducts();\n" : "", ahead, slices,
+                           ring.stages - 2, fence, ahead, slices,
                            ring.fetch(fmt::format("(s + {})", ahead),
                                       fmt::format("((s + {}) % {})", ahead, ring.stages)));
     return out +
@@ -168,6 +188,8 @@ KernelPart ChainRows::part(const ChainRing& ring) const {
         m_spec.rows(), m_spec.terms(), m_spec.hidden(), m_spec.results(), warpRows(), ring.columns,
         ring.stages, slices, nameOf(m_spec.element()))};
     out.functions += functions();
+    if (ring.stages == slices)
+        out.functions += arrival(ring, out.blocks < tiles() ? 1 : 0);
     out.body = begin(ring) +
                fmt::format("#pragma unroll 1\n    for (unsigned tile = block; tile < {}u; tile += "
                            "{}u) {{\n"

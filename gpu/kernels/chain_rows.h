@@ -51,6 +51,7 @@ private:
     int64_t pitch() const { return 2 * m_spec.terms() + 16; } ///< bytes; no bank is met twice
     std::string functions() const;
     std::string begin(const ChainRing& ring) const;
+    std::string arrival(const ChainRing& ring, int64_t behind) const;
     std::string fragments() const;
     std::string tile(const ChainRing& ring, int64_t blocks) const;
     std::string results() const;

@@ -270,19 +270,24 @@ void Gate::chain() {
     for (const auto& [variant, rowsOfWarp, columns, most] : kernels) {
         row.variant = variant;
         const Looped kernel = compile(row);
-        double loop = 0, tile = 0, stores = 0;
-        for (const machine_code::Instructions& part : kernel.code) {
+        double longest = 0, loop = 0, loops = 0, tile = 0, stores = 0;
+        for (const machine_code::Instructions& part : kernel.code)
             if (part.globalStores == 0)
-                loop = std::max(loop, 1.0 * part.total);
-            else
+                longest = std::max(longest, 1.0 * part.total);
+        for (const machine_code::Instructions& part : kernel.code) {
+            if (part.globalStores > 0) {
                 tile += part.total;
-            stores += part.globalStores;
+                stores += part.globalStores;
+            } else if (part.total > longest / 2) { // of each tile its own, the first one waits more
+                loop += part.total;
+                loops += 1;
+            }
         }
         const double copies = stores / (storesOfRows * rowsOfWarp / 16);
-        const double issued = stores == 0
-                                  ? 0
-                                  : rows / rowsOfWarp * (loop * hidden / columns + tile / copies) *
-                                        32 / (profile.units * profile.clock * issueLanes) * 1e6;
+        const double issued =
+            stores == 0 ? 0
+                        : rows / rowsOfWarp * (loop / loops * hidden / columns + tile / copies) *
+                              32 / (profile.units * profile.clock * issueLanes) * 1e6;
         looped(fmt::format("{}, {}", row.name, variant).c_str(), issued, most,
                "us of issue, all rows");
     }
