@@ -85,10 +85,35 @@ Case chainCase(const ChainRow& row) {
     return out;
 }
 
+/// Sizes that nobody chose: rows, widths, and how much of the weights stays in shared memory.
+std::vector<Case> drawnCases() {
+    std::vector<Case> out;
+    uint32_t state = 7;
+    auto draw = [&](int least, int most) {
+        state = state * 1664525U + 1013904223U;
+        return least + static_cast<int>((state >> 8) % static_cast<uint32_t>(most - least + 1));
+    };
+    for (int i = 0; i < 12; ++i) {
+        const std::string name = fmt::format("drawn_{}", i);
+        ChainRow row{name.c_str(), draw(0, 1) == 0 ? "float16" : "bfloat16"};
+        row.capability = i % 2 == 0 ? 80 : 90;
+        row.rows = draw(1, 400);
+        row.terms = 16 * draw(1, 8);
+        row.hidden = (row.capability == 90 ? 64 : 16) * draw(1, 4);
+        row.results = 16 * draw(1, 8);
+        row.first = draw(0, 1) == 0 ? "y = Tanh(u)" : gelu;
+        row.second = draw(0, 1) == 0 ? scaled : row.second;
+        row.units = draw(1, 3);
+        row.shared = draw(0, 1) == 0 ? 233472 : 131072;
+        out.push_back(chainCase(row));
+    }
+    return out;
+}
+
 } // namespace
 
 std::vector<Case> chainCases() {
-    std::vector<Case> out;
+    std::vector<Case> out = drawnCases();
     for (const ChainRow& row : rows)
         out.push_back(chainCase(row));
     auto add = [&](const std::string& name, std::vector<std::string> bodies) -> Case& {
