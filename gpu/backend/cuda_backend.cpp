@@ -47,7 +47,7 @@ public:
     }
 
     bool isForHost(const Plan& plan, const Step& step) const override {
-        return gpu::isForHost(plan, step, m_profile);
+        return gpu::isForHost(plan, step, m_profile, m_options.tune.without);
     }
 
     std::optional<DeviceProfile> profile() const override { return m_profile; }

@@ -3,7 +3,10 @@
 
 #include "gpu/backend/plan_steps.h"
 #include "gpu/kernels/variant_table.h"
+#include "gpu/tune/left_out.h"
 #include "gpu/tune/tuner.h"
+
+#include <algorithm>
 
 namespace fuselage::gpu {
 
@@ -24,7 +27,8 @@ PlannedStep plannedStep(const Plan& plan, const Step& step, const DeviceProfile&
     return {"host", {}};
 }
 
-bool isForHost(const Plan& plan, const Step& step, const DeviceProfile& profile) {
+bool isForHost(const Plan& plan, const Step& step, const DeviceProfile& profile,
+               const std::vector<std::string>& without) {
     if (onHost(plan, step))
         return true;
     // Every other kind of program has a kernel for any operands.
@@ -32,7 +36,10 @@ bool isForHost(const Plan& plan, const Step& step, const DeviceProfile& profile)
         !std::holds_alternative<Chain>(step.program.code))
         return false;
     const KernelRequest request = requestOf(plan, step, {profile, profile.arch, 0});
-    return emitAll(request).accepted.empty();
+    const std::vector<KernelSet> accepted = emitAll(request).accepted;
+    return std::all_of(accepted.begin(), accepted.end(), [&](const KernelSet& set) {
+        return whyLeftOut(set.variant, true, without, {}).has_value();
+    });
 }
 
 } // namespace fuselage::gpu

@@ -7,6 +7,7 @@
 #include "core/plan/plan.h"
 
 #include <string>
+#include <vector>
 
 namespace fuselage::gpu {
 
@@ -18,7 +19,9 @@ struct PlannedStep {
 PlannedStep plannedStep(const Plan& plan, const Step& step, const DeviceProfile& profile,
                         int64_t workspaceLimit);
 
-/// No kernel of ours computes the step: its operands cross the link, and the captured graph breaks.
-bool isForHost(const Plan& plan, const Step& step, const DeviceProfile& profile);
+/// No kernel of ours computes the step, but for those that a person leaves out (whyLeftOut): its
+/// operands cross the link, and the captured graph breaks.
+bool isForHost(const Plan& plan, const Step& step, const DeviceProfile& profile,
+               const std::vector<std::string>& without = {});
 
 } // namespace fuselage::gpu

@@ -167,18 +167,27 @@ TEST_F(CudaBackend, weightsAreUploadedAndConvolutionsLieChannelsLast) {
     EXPECT_TRUE(last);
 }
 
+const char* const twoLayers =
+    "g (float16[300,32] x, float16[32] b) => (float16[300,32] y) {"
+    " s = Constant<value=int64[2]{32,64}>() p = ConstantOfShape<value=float[1]{0.03}>(s)"
+    " r = Constant<value=int64[2]{64,32}>() q = ConstantOfShape<value=float[1]{0.02}>(r)"
+    " v = Cast<to=10>(p) w = Cast<to=10>(q) u = MatMul(x, v) h = Relu(u)"
+    " m = MatMul(h, w) a = Add(m, b) y = Add(a, x) }";
+
 TEST_F(CudaBackend, twoLayersAreOneLaunchWithBothWeightsPacked) {
     const FakeCudaCounts before = fake().now();
-    const CudaRun run = runOnCuda(
-        "g (float16[300,32] x, float16[32] b) => (float16[300,32] y) {"
-        " s = Constant<value=int64[2]{32,64}>() p = ConstantOfShape<value=float[1]{0.03}>(s)"
-        " r = Constant<value=int64[2]{64,32}>() q = ConstantOfShape<value=float[1]{0.02}>(r)"
-        " v = Cast<to=10>(p) w = Cast<to=10>(q) u = MatMul(x, v) h = Relu(u)"
-        " m = MatMul(h, w) a = Add(m, b) y = Add(a, x) }",
-        true);
+    const CudaRun run = runOnCuda(twoLayers, true);
     ASSERT_EQ(run.plan->steps.size(), 1U);
     EXPECT_EQ(run.tactics().find("chain_"), 0U) << run.tactics();
     EXPECT_EQ(fake().now().launches - before.launches, 2U); // a run each
+}
+
+TEST_F(CudaBackend, twoLayersStayApartWhereTheirKernelsAreLeftOut) {
+    gpu::CudaOptions options = testOptions();
+    options.tune.without = {"chain_*"};
+    const CudaRun run = runOnCuda(twoLayers, true, options);
+    EXPECT_EQ(run.plan->steps.size(), 2U);
+    EXPECT_EQ(run.tactics().find("host"), std::string::npos) << run.tactics();
 }
 
 TEST_F(CudaBackend, identicalLayersShareTheirCode) {
