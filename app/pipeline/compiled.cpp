@@ -254,15 +254,21 @@ Graph fuseWhole(const Graph& graph, const std::string& name) {
 
 MemoryOperations memoryOperations(const Plan& plan) {
     MemoryOperations out;
+    std::vector<bool> isMade(plan.values.size(), false);
     for (const Step& step : plan.steps) {
+        for (uint32_t output : step.outputs)
+            isMade[rootOf(plan, output)] = true;
         if (plan.isOnce(step))
             continue;
         for (uint32_t input : step.inputs)
             out.reads += plan.values[input].isFixed ? 0 : 1;
         out.writes += step.outputs.size();
     }
-    for (const PlanValue& value : plan.values)
-        out.intermediateBuffers += value.residence == Residence::Arena && !value.isFixed ? 1 : 0;
+    for (size_t i = 0; i < plan.values.size(); ++i) {
+        const PlanValue& value = plan.values[i]; // what stays in a kernel is made by no step
+        const bool isBuffer = isMade[i] && value.residence == Residence::Arena && !value.isFixed;
+        out.intermediateBuffers += isBuffer ? 1 : 0;
+    }
     return out;
 }
 

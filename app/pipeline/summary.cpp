@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/summary.h"
 
+#include "app/pipeline/compiled.h"
 #include "app/pipeline/match_verdicts.h"
 #include "core/graph/bodies.h"
 
@@ -244,8 +245,7 @@ SideReport summariseSide(const Planned& side, GraphReport graph) {
     out.traffic = plan.totalTraffic();
     out.peakBytes = plan.peakBytes;
     out.constantBytes = plan.constantBytes;
-    for (const PlanValue& value : plan.values)
-        out.intermediateBuffers += value.residence == Residence::Arena && !value.isFixed ? 1 : 0;
+    out.intermediateBuffers = static_cast<int64_t>(memoryOperations(plan).intermediateBuffers);
     out.flops = plan.totalFlops();
     out.predictedSeconds = plan.totalPredicted().seconds;
     out.kernels = kernelsOf(plan);
