@@ -163,9 +163,9 @@ OperandLayout ContractionKernel::accumulatorLayout() const {
     return out;
 }
 
-/// Whether sums may be written where the epilogue's first result goes, to become it there.
+/// Whether sums may be written where the epilogue's only result goes, to become it there.
 bool ContractionKernel::liesAsOutput(const OperandLayout& c) const {
-    if (m_program.poolWindow || m_program.epilogue.writes[0].operand != 0 ||
+    if (m_program.poolWindow || m_program.epilogue.writes.size() != 1 ||
         m_output.dtype != c.dtype || m_output.span() != c.span())
         return false;
     const StridedAccess write =

@@ -49,3 +49,18 @@ TEST(CpuFewColumns, FunctionsRunOnTiles) {
         EXPECT_EQ(runsOnTiles(run), isPass) << rows << " of " << columns << ", " << call;
     }
 }
+
+/// The sums are a result themselves, and another one is made of them: neither takes the other's
+/// place, whatever the order and wherever groups of lanes end.
+TEST(CpuFewColumns, SumsAndWhatIsMadeOfThem) {
+    for (const auto& [rows, columns] : {std::pair(3, 5), {64, 16}, {900, 1}})
+        for (const char* first : {"m", "y"}) {
+            const std::string size = fmt::format("float[{},{}] ", rows, columns);
+            const std::string other = *first == 'm' ? "y" : "m";
+            for (const char* call : {"Relu(m)", "Tanh(m)"})
+                expectRuns(fmt::format("(float[{},9] x, float[9,{}] w) => ({}{}, {}{}) "
+                                       "{{ m = MatMul(x, w)  y = {} }}",
+                                       rows, columns, size, first, size, other, call),
+                           "Contraction", 5e-5, {{"w", weights({9, columns})}});
+        }
+}
