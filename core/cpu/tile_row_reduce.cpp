@@ -41,8 +41,12 @@ Accumulators RowKernel::accumulators(std::byte* memory, size_t reduction) const 
 
 void RowKernel::startReductions(size_t stage, std::byte* memory) const {
     const auto& kinds = m_program.stages[stage].reduce;
-    for (size_t i = 0; i < kinds.size() && !m_foldsAtOnce; ++i) {
+    for (size_t i = 0; i < kinds.size(); ++i) {
         Accumulators into = accumulators(memory, i);
+        if (m_foldsAtOnce) { // lanes beyond the rows are read by functions of whole groups
+            std::memset(into.values, 0, scalarLanes() * 16);
+            continue;
+        }
         const Lane held = heldIn(m_codes[stage].outputLane(i));
         const auto real = startOf<double>(kinds[i]);
         const auto whole = startOf<int64_t>(kinds[i]);
