@@ -20,8 +20,13 @@ public:
     explicit OwnedStorage(size_t bytes)
         : m_size(bytes), m_held(static_cast<int64_t>(bytes)),
           m_memory(std::calloc(bytes + alignment, 1)) {
-        if (!m_memory)
-            throw std::bad_alloc();
+        while (!m_memory) { // as operator new does it
+            const std::new_handler handler = std::get_new_handler();
+            if (!handler)
+                throw std::bad_alloc();
+            handler();
+            m_memory = std::calloc(bytes + alignment, 1);
+        }
         const auto at = reinterpret_cast<uintptr_t>(m_memory);
         m_data = reinterpret_cast<std::byte*>((at + alignment - 1) / alignment * alignment);
     }

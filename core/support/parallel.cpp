@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <sched.h>
 #include <thread>
@@ -91,9 +92,18 @@ void ThreadPool::forRange(size_t count, size_t grain,
         ++state.generation;
     }
     state.wake.notify_all();
-    state.work();
+    std::exception_ptr
+        thrown; // e.g. std::bad_alloc; the others still use body and what it refers to
+    try {
+        state.work();
+    } catch (...) {
+        thrown = std::current_exception();
+        state.next.store(count);
+    }
     std::unique_lock lock(state.mutex);
     state.finished.wait(lock, [&] { return state.busy == 0; });
+    if (thrown)
+        std::rethrow_exception(thrown);
 }
 
 int machineThreads() {
