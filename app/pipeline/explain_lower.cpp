@@ -75,7 +75,7 @@ void addSplits(const Analysis& analysis, FindingList& findings) {
             finding.step = finding.steps = static_cast<uint32_t>(match->second->nodes.size());
             finding.parts = parts;
         }
-        finding.launches += static_cast<int64_t>(steps.size()) - 1;
+        finding.launches += std::max<int64_t>(static_cast<int64_t>(steps.size()) - 1, 0);
         finding.bytes += bytesBetween(plan, steps);
         finding.sites.push_back(std::move(site));
     }

@@ -73,7 +73,7 @@ MatchesByFirst byFirst(const Report& report) {
 
 /// One launch of several programs, or one program that fused nodes became together: no match's own.
 bool isLaunchOfSeveral(const KernelReport& kernel, const MatchesByFirst& matches) {
-    if (kernel.kind == "Group")
+    if (kernel.kind == "Group" || kernel.kind == "Chain")
         return true;
     size_t begun = 0;
     for (const std::string& source : kernel.sources)

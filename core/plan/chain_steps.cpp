@@ -90,7 +90,8 @@ Step Chainer::joined(const Step& first, const Step& second, KernelProgram progra
             out.inputs.push_back(second.inputs[i]);
     for (auto list : {&Step::sources, &Step::recomputed}) {
         out.*list = first.*list;
-        (out.*list).insert((out.*list).end(), (second.*list).begin(), (second.*list).end());
+        if (first.*list != second.*list) // parts of one fused node have all of its nodes
+            (out.*list).insert((out.*list).end(), (second.*list).begin(), (second.*list).end());
     }
     out.rule = first.rule.empty() ? second.rule : first.rule;
     out.numeric = std::max(first.numeric, second.numeric);

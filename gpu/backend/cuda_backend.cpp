@@ -9,6 +9,7 @@
 #include "gpu/runtime/generated_tactic.h"
 #include "gpu/runtime/host_tactic.h"
 #include "gpu/runtime/range_counters.h"
+#include "gpu/tune/left_out.h"
 #include "gpu/tune/tune_store.h"
 #include "gpu/tune/tuner.h"
 
@@ -47,7 +48,17 @@ public:
     }
 
     bool isForHost(const Plan& plan, const Step& step) const override {
-        return gpu::isForHost(plan, step, m_profile, m_options.tune.without);
+        std::vector<std::string> without = m_options.tune.without;
+        if (std::holds_alternative<Chain>(step.program.code)) {
+            if (!m_compiler)
+                return true;
+            // Two launches have other kernels where those of chains took the device with them.
+            const KernelRequest request = requestOf(plan, step, {m_profile, m_profile.arch, 0});
+            const auto condemned =
+                condemnedFamilies(m_store.cache, tacticKey(request, environmentOf(context())));
+            without.insert(without.end(), condemned.begin(), condemned.end());
+        }
+        return gpu::isForHost(plan, step, m_profile, without);
     }
 
     std::optional<DeviceProfile> profile() const override { return m_profile; }
@@ -73,11 +84,9 @@ public:
         if (auto current = m_device->makeCurrent(); !current)
             return failure(current.error());
         for (;;) {
-            auto steps =
-                prepareSteps(*plan,
-                             {m_options, *m_device, m_profile, m_sources, m_missing, m_compiler,
-                              [this](const Error& error) { onDeviceGone(error); }},
-                             m_store, progress);
+            StepContext steady = context();
+            steady.deviceGone = [this](const Error& error) { onDeviceGone(error); };
+            auto steps = prepareSteps(*plan, steady, m_store, progress);
             const auto saved = m_store.save(); // also what was measured before an error
             if (!steps || !saved)
                 return failure(!steps ? steps.error() : saved.error());
@@ -101,6 +110,10 @@ public:
 
 private:
     void openSources(const std::string& folder);
+
+    StepContext context() const {
+        return {m_options, *m_device, m_profile, m_sources, m_missing, m_compiler, {}};
+    }
 
     EarlyLaunch earlyLaunchOf(const std::vector<PreparedStep>& steps) {
         std::vector<PlannedTactic> tactics;

@@ -43,6 +43,9 @@ struct StepContext {
     std::function<void(const Error&)> deviceGone; ///< see TuneContext
 };
 
+/// The machine's part of the keys of its steps.
+TuneEnvironment environmentOf(const StepContext& context);
+
 /// The part of a request that the plan decides: program, layouts, constants. The step outlives it.
 KernelRequest stepRequest(const Plan& plan, const Step& step);
 

@@ -17,7 +17,7 @@ Tensor powers(Draw& draw, const Extents& extents, int64_t least, int64_t most) {
 }
 
 /// Statements of a body, and its operands.
-struct Chain {
+struct StoredChain {
     Case drawn;
     std::string statements;
 
@@ -74,7 +74,7 @@ struct Chain {
     }
 };
 
-void expectIntegerSums(const Chain& chain, const std::string& body) {
+void expectIntegerSums(const StoredChain& chain, const std::string& body) {
     const KernelProgram program = programOf(bodyFrom(body, chain.drawn.constants));
     const auto* code = std::get_if<Contraction>(&program.code);
     ASSERT_TRUE(code) << body;
@@ -92,7 +92,7 @@ TEST(CpuDequantised, ConvolutionsOfAnyGeometry) {
         const int64_t channels = draw.from(2, 40), k = depthwise ? channels : draw.from(1, 40);
         const int64_t height = draw.from(3, 15), width = draw.from(3, 15), kernel = draw.from(1, 3);
         const int64_t stride = draw.from(1, 2), pad = draw.from(0, kernel - 1);
-        Chain chain;
+        StoredChain chain;
         const std::string x = chain.stored(
             draw, "x", draw.bytes(byteType(draw), {1, channels, height, width}), false);
         const Extents filter = {k, depthwise ? 1 : channels, kernel, kernel};
@@ -132,7 +132,7 @@ TEST(CpuDequantised, ProductsOfAnyShape) {
             left.insert(left.begin(), 2);
             result.insert(result.begin(), 2);
         }
-        Chain chain;
+        StoredChain chain;
         const std::string a = chain.stored(draw, "a", draw.bytes(byteType(draw), left), false);
         const bool columns = draw.coin();
         std::string b = chain.stored(
@@ -156,7 +156,7 @@ TEST(CpuDequantised, ProductsOfAnyShape) {
 
 TEST(CpuDequantised, ScalesAlongWhatIsSummedStayFloat) {
     Draw draw(1);
-    Chain chain;
+    StoredChain chain;
     const std::string a = chain.stored(draw, "a", draw.bytes(DType::UInt8, {9, 20}), false);
     const std::string b =
         chain.stored(draw, "b", draw.bytes(DType::Int8, {20, 7}), true, {20}, "<axis=0>");
@@ -170,7 +170,7 @@ TEST(CpuDequantised, ScalesAlongWhatIsSummedStayFloat) {
 
 TEST(CpuDequantised, AResidualAndAClampTakeOnePassOverTheSums) {
     Draw draw(3);
-    Chain chain;
+    StoredChain chain;
     const std::string x = chain.stored(draw, "x", draw.bytes(DType::UInt8, {1, 64, 14, 14}), false);
     const std::string w =
         chain.stored(draw, "w", draw.bytes(DType::Int8, {64, 64, 3, 3}), true, {64}, "<axis=0>");
