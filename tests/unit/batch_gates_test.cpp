@@ -175,6 +175,12 @@ TEST(Gates, ABareNumberHasTheUnitThatTheMetricIsNamedBy) {
                      20e-6);
 }
 
+/// Whatever people call their rules.
+TEST(Gates, MatchesOfARuleAreCounted) {
+    EXPECT_EQ(limitText(gateOf(R"(a = { metric = "matches.pack_us", min = 3 })")), ">= 3");
+    EXPECT_EQ(limitText(gateOf(R"(a = { metric = "near_misses.all_bytes", max = 3 })")), "<= 3");
+}
+
 TEST(Gates, AUnitThatTheMetricHasNotIsAMistake) {
     EXPECT_EQ(errorOf("[gate]\na = { metric = \"launches\", max = \"20us\" }"),
               "gates.toml:2 `max`: `20us` is a time, and `launches` is a plain number");

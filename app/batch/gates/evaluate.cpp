@@ -78,7 +78,9 @@ private:
     /// A model that is another one may have other numbers: that is a decision for a person, who
     /// sees them.
     void sayStructure() {
-        if (m_row.base.empty() || m_row.verdict == Verdict::Skipped)
+        // Not comparable is no pass where somebody has to look.
+        const bool isUnknown = m_row.verdict == Verdict::Skipped;
+        if (isUnknown ? m_judging.policy != Policy::Fail || m_row.now.empty() : m_row.base.empty())
             return;
         const auto base = metricOf(m_baseline->report, m_gate.metric);
         const auto now = metricOf(*m_model.report, m_gate.metric);

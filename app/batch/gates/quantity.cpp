@@ -39,6 +39,8 @@ constexpr Unit units[] = {{"ns", "_us", 1e-9},        {"us", "_us", 1e-6},
                           {"GiB", "_bytes", 1 << 30}};
 
 const Measure& measureOf(std::string_view metric) {
+    if (metric.find('.') != std::string_view::npos) // "matches.RULE" is a count, whatever the rule
+        return *std::rbegin(measures);
     const Measure* out = std::begin(measures);
     while (!metric.ends_with(out->ending)) // every name ends in the empty one
         ++out;
