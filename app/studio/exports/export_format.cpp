@@ -4,10 +4,12 @@
 #include "app/pipeline/fuse_plan.h"
 #include "app/report/render.h"
 #include "app/report/svg.h"
+#include "app/studio/session/lost_pages.h"
 #include "core/onnx/model_file.h"
 #include "core/support/file.h"
 
 #include <QBuffer>
+#include <QFile>
 #include <QFileInfo>
 #include <QImage>
 #include <QPageSize>
@@ -98,7 +100,15 @@ std::vector<ExportFormat> makeFormats() {
         {".onnx", QObject::tr("Fused model"),
          [](Source s, Path path) -> Result<void> {
              auto saved = model_io::save(*s.snapshot->analysis.fused, path.toStdString());
-             return saved ? Result<void>() : failure(saved.error());
+             if (!saved)
+                 return failure(saved.error());
+             if (!LostPages::any()) // writing may be what finds out
+                 return {};
+             QFile::remove(path);
+             return failure("load.external_shorter",
+                            "a data file of the model became shorter while it was open, so that "
+                            "its weights are not whole",
+                            path.toStdString(), "load the model again when it is whole");
          }},
     };
     for (const app::ReportFormat& format : app::reportFormats())

@@ -5,6 +5,7 @@
 
 #include <QSocketNotifier>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <fcntl.h>
@@ -17,9 +18,17 @@ namespace {
 
 const QString code = QStringLiteral("load.external_shorter");
 std::atomic<int> teller{-1}; ///< where the handler writes
+std::atomic<bool> isAnyLost{false};
 
 /// Calls only what a handler may: mmap is a system call.
 void putZeros(int, siginfo_t* info, void*) {
+    if (info->si_code != BUS_ADRERR) { // no file: a person's signal, broken memory
+        ::signal(SIGBUS, SIG_DFL);
+        ::raise(SIGBUS);
+        return;
+    }
+    const int before = errno;
+    isAnyLost.store(true);
     const auto size = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
     // NOLINTNEXTLINE(performance-no-int-to-ptr)
     auto* page = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(info->si_addr) & ~(size - 1));
@@ -27,6 +36,7 @@ void putZeros(int, siginfo_t* info, void*) {
                0) == MAP_FAILED)
         ::signal(SIGBUS, SIG_DFL); // reading it again ends the program
     (void)!::write(teller.load(), "x", 1);
+    errno = before;
 }
 
 } // namespace
@@ -37,7 +47,10 @@ LostPages::LostPages(Session& session) : m_session(session) {
     teller.store(m_ends[1]);
     auto* notifier = new QSocketNotifier(m_ends[0], QSocketNotifier::Read, this);
     connect(notifier, &QSocketNotifier::activated, this, &LostPages::say);
-    connect(&session, &Session::modelOpened, this, [this] { m_session.removeProblems(code); });
+    connect(&session, &Session::modelOpened, this, [this] {
+        isAnyLost.store(false);
+        m_session.removeProblems(code);
+    });
     struct sigaction action {};
     action.sa_sigaction = putZeros;
     action.sa_flags = SA_SIGINFO;
@@ -50,6 +63,10 @@ LostPages::~LostPages() {
     for (int end : m_ends)
         if (end >= 0)
             ::close(end);
+}
+
+bool LostPages::any() {
+    return isAnyLost.load();
 }
 
 void LostPages::say() {

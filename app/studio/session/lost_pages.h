@@ -18,6 +18,9 @@ public:
     explicit LostPages(Session& session);
     ~LostPages() override;
 
+    /// Whether the model that is open has lost some: what is written of its weights is not whole.
+    static bool any();
+
 private:
     void say();
 
