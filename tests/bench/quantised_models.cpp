@@ -19,7 +19,8 @@ namespace {
 constexpr int64_t tokens = 128;
 
 Result<void> saveAt(const Graph& graph, const std::string& path) {
-    return model_io::save(graph, path);
+    auto saved = model_io::save(graph, path);
+    return saved ? Result<void>() : failure(saved.error());
 }
 
 /// Of the zoo, or three convolutions in a row.

@@ -109,8 +109,8 @@ Result<Graph> made(const std::string& text) {
 
 bool write(const std::string& folder, const char* name, const std::string& text) {
     auto graph = made(text);
-    Result<void> saved = graph ? model_io::save(*graph, folder + "/" + name + ".onnx")
-                               : Result<void>(failure(graph.error()));
+    auto saved = graph ? model_io::save(*graph, folder + "/" + name + ".onnx")
+                       : Result<model_io::SavedFiles>(failure(graph.error()));
     if (!saved)
         std::fprintf(stderr, "%s: %s\n", name, saved.error().text().c_str());
     return static_cast<bool>(saved);
