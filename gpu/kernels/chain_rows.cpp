@@ -38,6 +38,16 @@ int64_t ChainRows::stagesOf(int64_t columns, int64_t bytes, int64_t most) const 
     return fit >= all ? all : fit >= 2 ? std::min(fit, most) : 0;
 }
 
+std::optional<Reason> ChainRows::refused(const ChainRing& ring) const {
+    if (held() > mostHeld)
+        return refusal("support", fmt::format("rows of {} terms and {} results do not stay in "
+                                              "registers",
+                                              m_spec.terms(), m_spec.results()));
+    if (ring.stages == 0)
+        return refusal("smem", "rows and two slices of the weights do not fit in shared memory");
+    return std::nullopt;
+}
+
 std::string ChainRows::functions() const {
     return fmt::format(
         "/// The rows of a warp from `first` on, zeros behind the last one.\n"

@@ -29,6 +29,8 @@ struct ChainRing {
 
 class ChainRows {
 public:
+    static constexpr int64_t mostHeld = 144; ///< of 255 registers, for rows and sums
+
     ChainRows(const ChainSpec& spec, int64_t pieces, int64_t warps)
         : m_spec(spec), m_pieces(pieces), m_warps(warps) {}
 
@@ -43,6 +45,8 @@ public:
     /// two of them fit.
     int64_t stagesOf(int64_t columns, int64_t bytes, int64_t most) const;
     bool fewerTilesThanUnits() const;
+    /// Why rows and sums do not stay in registers, or slices not in shared memory.
+    std::optional<Reason> refused(const ChainRing& ring) const;
 
     KernelPart part(const ChainRing& ring) const;
 

@@ -12,7 +12,6 @@ namespace fuselage::gpu {
 namespace {
 
 constexpr int64_t mostWarps = 8, fewestWarps = 4, mostStages = 4;
-constexpr int64_t mostHeld = 144; ///< of 255 registers, for rows and sums
 
 class TensorEmitter {
 public:
@@ -39,7 +38,7 @@ private:
 ChainRows rowsFor(const ChainSpec& spec) {
     for (const int64_t pieces : {2, 1}) {
         const ChainRows out(spec, pieces, mostWarps);
-        if (out.held() <= mostHeld && !out.fewerTilesThanUnits())
+        if (out.held() <= ChainRows::mostHeld && !out.fewerTilesThanUnits())
             return out;
     }
     return ChainRows(spec, 1, fewestWarps);
@@ -56,13 +55,7 @@ TensorEmitter::TensorEmitter(const ChainSpec& spec) : m_spec(spec), m_rows(rowsF
 }
 
 std::optional<Reason> TensorEmitter::refused() const {
-    if (m_rows.held() > mostHeld)
-        return refusal("support", fmt::format("rows of {} terms and {} results do not stay in "
-                                              "registers",
-                                              m_spec.terms(), m_spec.results()));
-    if (m_ring.stages == 0)
-        return refusal("smem", "rows and two slices of the weights do not fit in shared memory");
-    return std::nullopt;
+    return m_rows.refused(m_ring);
 }
 
 /// Rows of consecutive elements to rows that are `pitch` bytes apart. A thread has the same units

@@ -16,8 +16,8 @@ namespace fuselage::gpu {
 namespace {
 
 constexpr int64_t columns = 64, rowBytes = 128, mostStages = 4;
-/// Registers of a thread for rows and sums, with two and with three warpgroups.
-constexpr int64_t mostHeld = 144, mostHeldOfThree = 76;
+/// Registers of a thread for rows and sums of three warpgroups, of fewer ChainRows::mostHeld.
+constexpr int64_t mostHeldOfThree = 76;
 
 class WgmmaEmitter {
 public:
@@ -41,7 +41,8 @@ private:
 ChainRows rowsFor(const ChainSpec& spec) {
     for (const int64_t groups : {3, 2}) {
         const ChainRows out(spec, 1, 4 * groups);
-        if (out.held() <= (groups == 3 ? mostHeldOfThree : mostHeld) && !out.fewerTilesThanUnits())
+        if (out.held() <= (groups == 3 ? mostHeldOfThree : ChainRows::mostHeld) &&
+            !out.fewerTilesThanUnits())
             return out;
     }
     return ChainRows(spec, 1, 4);
@@ -59,13 +60,7 @@ WgmmaEmitter::WgmmaEmitter(const ChainSpec& spec) : m_spec(spec), m_rows(rowsFor
 std::optional<Reason> WgmmaEmitter::refused() const {
     if (m_spec.hidden() % columns != 0)
         return refusal("layout", "hidden columns are no multiple of 64");
-    if (m_rows.held() > mostHeld)
-        return refusal("support", fmt::format("rows of {} terms and {} results do not stay in "
-                                              "registers",
-                                              m_spec.terms(), m_spec.results()));
-    if (m_ring.stages == 0)
-        return refusal("smem", "rows and two slices of the weights do not fit in shared memory");
-    return std::nullopt;
+    return m_rows.refused(m_ring);
 }
 
 /// Up to 64 columns of some rows to rows of 128 bytes, whose 16-byte units lie as products want
