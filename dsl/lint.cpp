@@ -3,10 +3,16 @@
 
 namespace fuselage::dsl {
 
-Diagnostics lint(const LoadedRules& loaded) {
+Diagnostics lintImpossible(const LoadedRules& loaded) {
     Diagnostics out;
     lintSchema(loaded, out);
     lintContradictions(loaded, out);
+    out.sort();
+    return out;
+}
+
+Diagnostics lint(const LoadedRules& loaded) {
+    Diagnostics out = lintImpossible(loaded);
     lintReplaced(loaded, out);
     lintPhases(loaded, out);
     lintBudget(loaded, out);
@@ -24,9 +30,7 @@ Diagnostics lintFile(const LoadedRules& loaded, const std::string& file) {
     for (const Rule& form : loaded.forms)
         if (form.file == file)
             part.forms.push_back(form);
-    Diagnostics out;
-    lintSchema(part, out);
-    lintContradictions(part, out);
+    Diagnostics out = lintImpossible(part);
     lintReplaced(part, out);
     lintPhases(part, out);
     out.sort();

@@ -18,6 +18,9 @@ Diagnostics lint(const LoadedRules& loaded);
 /// editor shows while typing.
 Diagnostics lintFile(const LoadedRules& loaded, const std::string& file);
 
+/// E0220 and E0221: rules that match no graph at all. What `check` says without --strict, too.
+Diagnostics lintImpossible(const LoadedRules& loaded);
+
 /// W0502: no test in which the rule fires, or none in which it must not.
 void lintTests(const LoadedRules& loaded, Diagnostics& out);
 

@@ -23,8 +23,10 @@ struct Impossible {
     std::string fix;
 };
 
-bool mayBeIntegers(ElementTypes types) {
-    return types.allows(DType::Int64) || types.allows(DType::Int32);
+/// Shapes, axes, indices: what a pattern may leave to a constant.
+bool areIntegers(ElementTypes types) {
+    return (types.allows(DType::Int64) || types.allows(DType::Int32)) &&
+           !types.allows(DType::Float32);
 }
 
 /// False: a list of numbers that are not 0, 1, ... in some order.
@@ -95,7 +97,8 @@ private:
                                    names.begin());
     }
 
-    /// Operands that are not written must be absent, or integer constants.
+    /// Operands that are not written must be absent, or constants. Of those that hold data nobody
+    /// means that: `MatMul(a)` would want a B of constant integers.
     Impossible arity(const Term& term, Op op) const {
         const OpRow& row = rowOf(op);
         if (!term.hasArguments || term.ofSpec || term.order == OperandOrder::Flat)
@@ -114,7 +117,7 @@ private:
         for (const AttributeTest& test : term.tests)
             give(positionOf({test.name, {}}, 0, op));
         for (size_t i = 0; i < given.size(); ++i) {
-            if (given[i] || mayBeIntegers(inputTypesOf(op, i)))
+            if (given[i] || areIntegers(inputTypesOf(op, i)))
                 continue;
             std::string name = i < inputNamesOf(op).size() ? inputNamesOf(op)[i] : "";
             return {term.span, std::string(row.name) + " always has the operand `" + name + "`",

@@ -9,6 +9,7 @@
 #include "app/pipeline/model.h"
 #include "app/pipeline/prove/proof_diagnostics.h"
 #include "dsl/codes.h"
+#include "dsl/lint.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -84,6 +85,10 @@ int run(const Options& options) {
     if (!library)
         return reportError(library.error());
     Diagnostics diagnostics = library->loaded.diagnostics;
+    if (!options.strict) {
+        diagnostics.append(dsl::lintImpossible(library->loaded));
+        diagnostics.sort();
+    }
     if (options.strict || !options.models.empty()) {
         auto found = lints(*library, options);
         if (!found)

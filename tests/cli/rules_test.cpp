@@ -105,6 +105,20 @@ rule Never in convert once { match { y = Relu(x: float [N]); where N > 100000; }
     }
 }
 
+/// A rule that no graph can match is a mistake, whatever else is asked for.
+TEST_F(CliRules, EachCheckTellsWhatCanNeverMatch) {
+    folder.write("never.fuse", "fuse 1;\nrule Never { match { y = MatMul(x) -> Relu; } }\n");
+    const ProcessResult plain = run({"check", "never.fuse"});
+    EXPECT_EQ(plain.exitCode, ExitInput);
+    EXPECT_NE(plain.output.find("never.fuse:2:26: error[E0220]"), std::string::npos)
+        << plain.output;
+    const ProcessResult strict = run({"check", "--strict", "--no-proof", "-q", "never.fuse"});
+    EXPECT_EQ(strict.exitCode, ExitInput);
+    const size_t once = strict.output.find("E0220");
+    EXPECT_NE(once, std::string::npos) << strict.output;
+    EXPECT_EQ(strict.output.find("E0220", once + 1), std::string::npos) << strict.output;
+}
+
 /// A test that decided nothing passes, but not in a strict run.
 TEST_F(CliRules, AStrictTestFailsWhereNothingWasDecided) {
     folder.write("skipped.fuse", R"(fuse 1;
