@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/backend/busy_share.h"
 
+#include "core/cost/tactic_efficiency.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -77,6 +79,12 @@ double busyShare(const KernelRequest& request, const Tactic& tactic) {
     const double area = tile->m * tile->n;
     return results / (tiles * area) * (blocks / (rounds * units)) *
            (area / (area + readAgain * (tile->m + tile->n)));
+}
+
+double predictedRun(const KernelRequest& request, const TimeEstimate& program,
+                    const Tactic& tactic) {
+    return predictSeconds(program, tacticEfficiency(tactic.name()), 1, request.profile->overlap) /
+           busyShare(request, tactic);
 }
 
 } // namespace fuselage::gpu

@@ -12,4 +12,8 @@ namespace fuselage::gpu {
 /// tiled product of ours.
 double busyShare(const KernelRequest& request, const Tactic& tactic);
 
+/// What a run of a tactic that computes the request is predicted to take, in seconds.
+double predictedRun(const KernelRequest& request, const TimeEstimate& program,
+                    const Tactic& tactic);
+
 } // namespace fuselage::gpu

@@ -3,6 +3,7 @@
 
 #include "core/support/parallel.h"
 #include "gpu/backend/busy_share.h"
+#include "gpu/backend/chain_apart.h"
 #include "gpu/backend/device_measurer.h"
 #include "gpu/backend/plan_memory.h"
 #include "gpu/tune/tune_steps.h"
@@ -13,17 +14,29 @@ namespace fuselage::gpu {
 
 namespace {
 
+void move(TacticList from, TacticList& to) {
+    for (auto& candidate : from.candidates)
+        to.candidates.push_back(std::move(candidate));
+    for (Reason& reason : from.refused)
+        to.refused.push_back(std::move(reason));
+}
+
 TacticList candidatesOf(const KernelRequest& request, const StepContext& context) {
     TacticList out;
-    for (const auto& source : context.sources) {
-        TacticList some = source->candidates(request);
-        for (auto& candidate : some.candidates)
-            out.candidates.push_back(std::move(candidate));
-        for (Reason& reason : some.refused)
-            out.refused.push_back(std::move(reason));
-    }
+    for (const auto& source : context.sources)
+        move(source->candidates(request), out);
     out.refused.insert(out.refused.end(), context.missing.begin(), context.missing.end());
     return out;
+}
+
+/// What computes a member of a chain.
+std::vector<std::unique_ptr<Tactic>> candidatesOfMember(const KernelRequest& request,
+                                                        const StepContext& context) {
+    TacticList out;
+    for (const auto& source : context.sources)
+        if (!source->isLastResort())
+            move(source->candidates(request), out);
+    return std::move(out.candidates);
 }
 
 } // namespace
@@ -49,11 +62,9 @@ TimeEstimate predictedCall(const Plan& plan, const Step& step, const DeviceProfi
                : step.predicted;
 }
 
-/// Steps that the reference functions compute in about a tenth of a second, chains in ten.
+/// Steps that the reference functions compute in about a tenth of a second.
 bool hostMayJudge(const Step& step) {
-    // No second kind of kernel computes a chain: its own are judged by seconds of the host, once.
-    const int64_t patience = std::holds_alternative<Chain>(step.program.code) ? 100 : 1;
-    const int64_t mostBytes = patience << 24, mostFlops = patience * 200'000'000;
+    constexpr int64_t mostBytes = 1 << 24, mostFlops = 200'000'000;
     return logicalTraffic(step.program).logical() <= mostBytes &&
            workOf(step.program).flops <= mostFlops;
 }
@@ -155,7 +166,13 @@ Result<std::vector<PreparedStep>> prepareSteps(const Plan& plan, const StepConte
                         candidatesOf(request, context),
                         hostMayJudge(step)};
             for (const auto& candidate : tasks[i].tactics.candidates)
-                tasks[i].busy[candidate->name()] = busyShare(request, *candidate);
+                tasks[i].seconds[candidate->name()] =
+                    predictedRun(request, tasks[i].predicted, *candidate);
+            ApartTactics apart = apartTactics(request, [&](const KernelRequest& member) {
+                return candidatesOfMember(member, context);
+            });
+            move({std::move(apart.candidates), {}}, tasks[i].tactics);
+            tasks[i].seconds.merge(apart.seconds);
         }
     });
     if (progress.cancelled())

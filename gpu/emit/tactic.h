@@ -68,6 +68,8 @@ public:
     virtual Result<void> enqueue(Stream& stream, const LaunchArguments& arguments) = 0;
     /// The text of generated kernels, null for libraries.
     virtual const KernelSet* kernels() const { return nullptr; }
+    /// Those whose launches it adds: itself, but for tactics that are made of others.
+    virtual std::vector<const Tactic*> parts() const { return {this}; }
 };
 
 struct TacticList {
@@ -83,6 +85,8 @@ public:
     /// Of the library behind it; part of every key of the timing cache.
     virtual std::string version() const = 0;
     virtual TacticList candidates(const KernelRequest& request) = 0;
+    /// All of its tactics are what is left where nothing else is.
+    virtual bool isLastResort() const { return false; }
 };
 
 } // namespace fuselage::gpu

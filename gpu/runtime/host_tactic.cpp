@@ -121,6 +121,8 @@ public:
 
     std::string version() const override { return "1"; }
 
+    bool isLastResort() const override { return true; }
+
     TacticList candidates(const KernelRequest& request) override {
         TacticList out;
         if (request.program->body)

@@ -170,9 +170,11 @@ void Tuning::buildAll(const std::vector<OfferedTactic*>& all) {
 }
 
 double Tuning::predictedSeconds(const TuneWork& work, const std::string& tactic) const {
-    const auto busy = work.task.busy.find(tactic);
-    return predictSeconds(work.task.predicted, tacticEfficiency(tactic), 1, m_context.overlap) /
-           (busy == work.task.busy.end() ? 1 : busy->second);
+    const auto known = work.task.seconds.find(tactic);
+    return known != work.task.seconds.end()
+               ? known->second
+               : predictSeconds(work.task.predicted, tacticEfficiency(tactic), 1,
+                                m_context.overlap);
 }
 
 /// What is not run again, whoever found out.

@@ -27,9 +27,9 @@ struct TuneTask {
     TimeEstimate predicted; ///< of the program, whatever computes it
     TacticList tactics;
     bool hostMayJudge = false; ///< small enough for the reference functions
-    /// Of a candidate's name: what share of the device its blocks keep busy; 1 where it is not
-    /// said.
-    std::map<std::string, double> busy = {};
+    /// Of a candidate's name: what a run of it is predicted to take; where it is not said, what is
+    /// predicted of the program by its share of the device's peaks.
+    std::map<std::string, double> seconds = {};
 };
 
 /// Makes a Measurer for built tactics of one task: loads them, allocates operands.

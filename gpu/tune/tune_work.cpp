@@ -9,6 +9,36 @@
 
 namespace fuselage::gpu {
 
+namespace {
+
+/// Why it is left out, or a part of it is.
+std::optional<Reason> whyNotOffered(const Tactic& tactic, const std::string& name,
+                                    const std::vector<std::string>& without,
+                                    const std::set<std::string, std::less<>>& condemned) {
+    if (auto why = whyLeftOut(name, tactic.kernels() != nullptr, without, condemned))
+        return why;
+    for (const Tactic* part : tactic.parts()) {
+        auto why =
+            part == &tactic ? std::nullopt : whyNotOffered(*part, part->name(), without, condemned);
+        if (why) {
+            why->message = name + ": " + why->message;
+            why->facts = {{"tactic", name}};
+            return why;
+        }
+    }
+    return std::nullopt;
+}
+
+/// Known before it is built, of our kernels alone.
+bool isPlain(const Tactic& tactic) {
+    const std::vector<const Tactic*> parts = tactic.parts();
+    return std::all_of(parts.begin(), parts.end(), [](const Tactic* part) {
+        return part->kernels() != nullptr && part->facts().plain;
+    });
+}
+
+} // namespace
+
 TuneWork tuneWorkOf(TuneTask task, const std::vector<std::string>& without,
                     const std::set<std::string, std::less<>>& condemned) {
     TuneWork out;
@@ -16,12 +46,12 @@ TuneWork tuneWorkOf(TuneTask task, const std::vector<std::string>& without,
     out.reasons = std::move(out.task.tactics.refused);
     for (std::unique_ptr<Tactic>& tactic : out.task.tactics.candidates) {
         std::string name = tactic->name();
-        if (auto why = whyLeftOut(name, tactic->kernels() != nullptr, without, condemned)) {
+        if (auto why = whyNotOffered(*tactic, name, without, condemned)) {
             out.reasons.push_back(std::move(*why));
             out.leftOut.insert(std::move(name));
             continue;
         }
-        const bool plain = tactic->kernels() != nullptr && tactic->facts().plain;
+        const bool plain = isPlain(*tactic);
         out.candidates.push_back({std::move(tactic), std::move(name), plain, false, {}});
     }
     out.task.tactics = {};

@@ -16,6 +16,14 @@ const char* const chain = "g (float[32,64] x, float[64] b) => (float[32,64] y) {
 const char* const product = "g (float16[64,96] x, float16[96,64] w) => (float16[64,64] y) {"
                             " a = MatMul(x, w) y = Relu(a) }";
 
+/// One step of two layers, whose hidden value a kernel of chains keeps.
+const char* const twoLayers =
+    "g (float16[300,32] x, float16[32] b) => (float16[300,32] y) {"
+    " s = Constant<value=int64[2]{32,64}>() p = ConstantOfShape<value=float[1]{0.03}>(s)"
+    " r = Constant<value=int64[2]{64,32}>() q = ConstantOfShape<value=float[1]{0.02}>(r)"
+    " v = Cast<to=10>(p) w = Cast<to=10>(q) u = MatMul(x, v) h = Relu(u)"
+    " m = MatMul(h, w) a = Add(m, b) y = Add(a, x) }";
+
 /// The second step's result takes the memory of the first one's.
 const char* const inPlace = "g (float[32,64] x) => (float[32,64] y) {"
                             " a = Softmax<axis=-1>(x) b = Tanh(a) y = Softmax<axis=-1>(b) }";
@@ -102,6 +110,37 @@ TEST_F(CudaTrust, AWrongJudgeIsOutvoted) {
     EXPECT_EQ(why.find("wrong-result: contract_plain: its result differs from "), 0U) << why;
     EXPECT_NE(why.find(" others agree against it"), std::string::npos) << why;
     EXPECT_EQ(whyNot(run, "tensor_64x64"), "");
+}
+
+TEST_F(CudaTrust, AChainIsComparedWithItsLayersApart) {
+    const CudaRun healthy = runOnCuda(twoLayers, true, options());
+    ASSERT_EQ(healthy.plan->steps.size(), 1U);
+    for (const Reason& reason : healthy.executable->fallbacks(0))
+        EXPECT_NE(reason.code, "wrong-result") << reason.text();
+    gpu::CudaOptions again = options();
+    again.tune.timingCache += "_spoiled";
+    fake().spoil("chain_", Wrong);
+    CudaRun run = runOnCuda(twoLayers, true, again);
+    ASSERT_EQ(run.plan->steps.size(), 1U);
+    EXPECT_EQ(run.tactics().find("layers_apart "), 0U) << run.tactics();
+    EXPECT_EQ(whyNot(run, "chain_tensor")
+                  .find("wrong-result: chain_tensor: its result differs from "
+                        "`layers_apart contract_plain + contract_plain`: "),
+              0U)
+        << whyNot(run, "chain_tensor");
+    // In front of all that was measured a plain run has two launches, which pass the hidden value.
+    const HiddenWork work = run.executable->hiddenWork(0);
+    EXPECT_EQ(work.launches, 2U);
+    EXPECT_EQ(work.passedBytes, 300 * 64 * 2);
+}
+
+TEST_F(CudaTrust, LayersApartAreLeftOutByTheirKernelsNames) {
+    gpu::CudaOptions without = options();
+    without.tune.without = {"contract_*"};
+    const CudaRun run = runOnCuda(twoLayers, true, without);
+    EXPECT_EQ(whyNot(run, "layers_apart contract_plain + contract_plain"),
+              "left-out: layers_apart contract_plain + contract_plain: contract_plain: left out by "
+              "--without contract_*");
 }
 
 TEST_F(CudaTrust, WhatTheCacheRefusesIsNotRunAgain) {

@@ -81,9 +81,10 @@ std::vector<TuneTask> tasksOf(const Plan& plan, const DeviceProfile& profile,
                 plain = plain || (row.plain && row.name == set.variant);
             table[set.variant] = {plain ? 500.0 : 10.0, {}, {}, {}};
             auto tactic = std::make_unique<EmittedTactic>(std::move(set), plain);
-            task.busy[tactic->name()] = busyShare(request, *tactic);
-            EXPECT_GT(task.busy[tactic->name()], 0) << tactic->name();
-            EXPECT_LE(task.busy[tactic->name()], 1) << tactic->name();
+            const double busy = busyShare(request, *tactic);
+            EXPECT_GT(busy, 0) << tactic->name();
+            EXPECT_LE(busy, 1) << tactic->name();
+            task.seconds[tactic->name()] = predictedRun(request, task.predicted, *tactic);
             task.tactics.candidates.push_back(std::move(tactic));
         }
         if (std::holds_alternative<Contraction>(step.program.code))

@@ -37,6 +37,13 @@ const std::string attention =
     "(float16[1,2,5,64] y) { t = Transpose<perm=[0,1,3,2]>(k) "
     "s = MatMul(q, t) a = Add(s, m) p = Softmax<axis=-1>(a) y = MatMul(p, v) }";
 
+const std::string twoLayers =
+    "g (float16[300,32] x, float16[32] b) => (float16[300,32] y) {"
+    " s = Constant<value=int64[2]{32,64}>() p = ConstantOfShape<value=float[1]{0.03}>(s)"
+    " r = Constant<value=int64[2]{64,32}>() q = ConstantOfShape<value=float[1]{0.02}>(r)"
+    " v = Cast<to=10>(p) w = Cast<to=10>(q) u = MatMul(x, v) h = Relu(u)"
+    " m = MatMul(h, w) a = Add(m, b) y = Add(a, x) }";
+
 class LibraryPlan : public FakeCudaTest {
 protected:
     void SetUp() override {
@@ -72,6 +79,20 @@ TEST_F(LibraryPlan, ALinearLayerIsOneCallOfALibrary) {
     const CudaRun run = runOnCuda(linear, true);
     ASSERT_EQ(run.plan->steps.size(), 1U);
     EXPECT_EQ(stepsOf(run, "cu"), 1U) << run.tactics() << "\n" << reasons(run);
+}
+
+// With kernels of ours, else no two layers are one step; but none of them is right or wanted.
+TEST_F(LibraryPlan, TwoLayersApartAreACallEach) {
+    setenv("FUSELAGE_CUDA_LIBRARIES", FAKELIBS_FOLDER, 1);
+    fake().spoil("chain_", 1);
+    gpu::CudaOptions options = testOptions();
+    options.measure = true;
+    options.tune.without = {"contract_*", "tensor_*"};
+    const CudaRun run = runOnCuda(twoLayers, true, options);
+    ASSERT_EQ(run.plan->steps.size(), 1U);
+    EXPECT_TRUE(run.tactics().starts_with("layers_apart cu")) << run.tactics() << reasons(run);
+    EXPECT_NE(run.tactics().find(" + cu"), std::string::npos) << run.tactics();
+    EXPECT_EQ(run.executable->hiddenWork(0).launches, 2U);
 }
 
 TEST_F(LibraryPlan, CandidatesAreMeasuredAndOneIsChosen) {
