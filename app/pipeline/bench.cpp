@@ -279,7 +279,8 @@ Result<Target> openTarget(const BenchOptions& options) {
         return failure(profile.error());
     out.profile = std::move(*profile);
     if (out.unusable)
-        out.planning = makePlanningBackend(options.run.backend, out.profile);
+        out.planning =
+            makePlanningBackend(options.run.backend, out.profile, options.run.tune.without);
     return out;
 }
 
@@ -327,7 +328,8 @@ Result<std::string> dumpKernels(const BenchOptions& options, const LoadedModel& 
                                 const Analysis& analysis, Progress& progress) {
     std::shared_ptr<const Plan> plan = analysis.after.plan;
     const std::string runs = target.backend ? target.backend->name() : "cuda";
-    if (auto planner = makePlanningBackend(BackendKind::Cuda, target.profile);
+    if (auto planner =
+            makePlanningBackend(BackendKind::Cuda, target.profile, options.run.tune.without);
         planner && runs != "cuda" && target.profile.kind == DeviceKind::Gpu) {
         auto own = analyse(model, library, {options.fuse, target.profile, planner.get()}, progress);
         if (!own)

@@ -84,12 +84,13 @@ std::string backendNames() {
     return joined(std::vector<std::string>(std::begin(backendNameOf), std::end(backendNameOf)));
 }
 
-std::unique_ptr<Backend> makePlanningBackend(BackendKind kind, const DeviceProfile& profile) {
+std::unique_ptr<Backend> makePlanningBackend(BackendKind kind, const DeviceProfile& profile,
+                                             const std::vector<std::string>& without) {
 #if FUSELAGE_HAS_CUDA
     if (kind == BackendKind::Cuda)
-        return gpu::makePlanningBackend(profile);
+        return gpu::makePlanningBackend(profile, without);
 #endif
-    (void)kind, (void)profile;
+    (void)kind, (void)profile, (void)without;
     return nullptr;
 }
 

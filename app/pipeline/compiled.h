@@ -101,8 +101,10 @@ struct MemoryOperations {
 
 MemoryOperations memoryOperations(const Plan& plan);
 
-/// Plans as the backend would on a device that is not here; null for backends without a device.
-std::unique_ptr<Backend> makePlanningBackend(BackendKind kind, const DeviceProfile& profile);
+/// Plans as the backend would on a device that is not here, without these kinds of kernels
+/// (TuneOptions::without); null for backends without a device.
+std::unique_ptr<Backend> makePlanningBackend(BackendKind kind, const DeviceProfile& profile,
+                                             const std::vector<std::string>& without = {});
 
 /// Every generated kernel of the plan as a CUDA file with a repro (gpu/backend/dump_kernels.h);
 /// says in one line what was written. Errors "save.write", "device.build".

@@ -10,7 +10,8 @@ namespace {
 
 class PlanningBackend final : public Backend {
 public:
-    explicit PlanningBackend(const DeviceProfile& profile) : m_profile(profile) {}
+    PlanningBackend(const DeviceProfile& profile, std::vector<std::string> without)
+        : m_profile(profile), m_without(std::move(without)) {}
 
     std::string name() const override { return "cuda"; }
 
@@ -24,7 +25,7 @@ public:
     void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan, {{}, true}); }
 
     bool isForHost(const Plan& plan, const Step& step) const override {
-        return gpu::isForHost(plan, step, m_profile);
+        return gpu::isForHost(plan, step, m_profile, m_without);
     }
 
     std::optional<DeviceProfile> profile() const override { return m_profile; }
@@ -37,12 +38,14 @@ public:
 
 private:
     DeviceProfile m_profile;
+    std::vector<std::string> m_without;
 };
 
 } // namespace
 
-std::unique_ptr<Backend> makePlanningBackend(const DeviceProfile& profile) {
-    return std::make_unique<PlanningBackend>(profile);
+std::unique_ptr<Backend> makePlanningBackend(const DeviceProfile& profile,
+                                             std::vector<std::string> without) {
+    return std::make_unique<PlanningBackend>(profile, std::move(without));
 }
 
 } // namespace fuselage::gpu

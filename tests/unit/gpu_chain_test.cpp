@@ -28,7 +28,8 @@ std::string layers(int64_t rows, int64_t terms, int64_t hidden,
 
 std::shared_ptr<const Plan> planned(const std::string& text, const std::string& device,
                                     BackendKind kind = BackendKind::Cuda,
-                                    bool constantWeights = true) {
+                                    bool constantWeights = true,
+                                    const std::vector<std::string>& without = {}) {
     auto graph = model_io::loadText(text);
     EXPECT_TRUE(graph) << (graph ? "" : graph.error().text());
     if (constantWeights)
@@ -43,7 +44,7 @@ std::shared_ptr<const Plan> planned(const std::string& text, const std::string& 
     Progress progress;
     EXPECT_TRUE(prepareGraph(*graph, progress));
     const DeviceProfile profile = *deviceProfile(device);
-    const auto backend = makePlanningBackend(kind, profile);
+    const auto backend = makePlanningBackend(kind, profile, without);
     PlanOptions options;
     options.profile = &profile;
     options.backend = backend.get();
@@ -84,6 +85,8 @@ TEST(PlanChain, StaysApartWithoutAKernel) {
     EXPECT_EQ(chainsOf(*planned(text, "h200", BackendKind::Cuda, false)), 0U);
     EXPECT_EQ(chainsOf(*planned(layers(100352, 768, 3072), "h200")), 0U); // no room for sums
     EXPECT_EQ(chainsOf(*planned(layers(100352, 90, 360), "h200")), 0U);
+    EXPECT_EQ(chainsOf(*planned(text, "h200", BackendKind::Cuda, true, {"chain_*"})), 0U);
+    EXPECT_EQ(chainsOf(*planned(text, "h200", BackendKind::Cuda, true, {"chain_w*"})), 1U);
 }
 
 TEST(PlanChain, StaysApartWhereSomebodyWantsWhatIsBetween) {
