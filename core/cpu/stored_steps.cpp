@@ -20,15 +20,34 @@ std::optional<uint32_t> factorOf(const Step& step) {
                                                                           : std::nullopt;
 }
 
-/// Whether someone looks at the value's memory under another name, or takes it out of the plan.
-bool isSeenElsewhere(const Plan& plan, uint32_t value) {
-    if (std::count(plan.outputs.begin(), plan.outputs.end(), value) > 0)
-        return true;
+/// All elements of the other one, with its dims in another order.
+bool isTurned(const PlanValue& view, const PlanValue& other) {
+    auto dims = [](const PlanValue& of) {
+        std::vector<std::pair<int64_t, int64_t>> out;
+        for (size_t d = 0; d < of.extents.size(); ++d)
+            out.emplace_back(of.strides[d], of.extents[d]);
+        std::sort(out.begin(), out.end());
+        return out;
+    };
+    return dims(view) == dims(other);
+}
+
+/// The value and its views, by which products may know it: a Transpose stands between the two where
+/// weights lie by results. None where someone sees a part of it, or takes it out of the plan.
+std::vector<uint32_t> namesOf(const Plan& plan, uint32_t value) {
+    std::vector<uint32_t> out{value};
     for (uint32_t other = 0; other < plan.values.size(); ++other)
         if (other != value && plan.values[other].residence == Residence::Alias &&
-            rootOf(plan, other) == value)
-            return true;
-    return false;
+            rootOf(plan, other) == value) {
+            if (placeOf(plan, other).offset != 0 ||
+                !isTurned(plan.values[other], plan.values[value]))
+                return {};
+            out.push_back(other);
+        }
+    const bool isTaken = std::any_of(out.begin(), out.end(), [&](uint32_t name) {
+        return std::count(plan.outputs.begin(), plan.outputs.end(), name) > 0;
+    });
+    return isTaken ? std::vector<uint32_t>() : out;
 }
 
 } // namespace
@@ -45,17 +64,24 @@ bool StoredSteps::take(const Plan& plan, size_t index, const std::function<bool(
     const uint32_t made = step.outputs[0];
     const PlanValue& value = plan.values[made];
     if (!weights || value.dtype != DType::Float32 || value.residence != Residence::Arena ||
-        value.inner || isSeenElsewhere(plan, made))
+        value.inner || !isRowMajor(value.extents, value.strides))
         return false;
+    const std::vector<uint32_t> names = namesOf(plan, made);
+    auto isName = [&](uint32_t operand) {
+        return std::find(names.begin(), names.end(), operand) != names.end();
+    };
     for (size_t i = 0; i < plan.steps.size(); ++i) {
         const std::vector<uint32_t>& inputs = plan.steps[i].inputs;
-        if (std::count(inputs.begin(), inputs.end(), made) == 0)
+        const auto reads = std::count_if(inputs.begin(), inputs.end(), isName);
+        if (reads == 0)
             continue;
-        if (isSwept(i) || factorOf(plan.steps[i]) != made)
+        const auto factor = factorOf(plan.steps[i]);
+        if (isSwept(i) || reads > 1 || !factor || !isName(*factor))
             return false;
     }
-    m_taken[made] = {index, std::move(*weights)};
-    return true;
+    for (uint32_t name : names)
+        m_taken[name] = {index, *weights};
+    return !names.empty();
 }
 
 const StoredWeights* StoredSteps::of(const Step& step) const {
@@ -65,7 +91,9 @@ const StoredWeights* StoredSteps::of(const Step& step) const {
 }
 
 size_t StoredSteps::release(const Step& step) {
-    return m_taken.extract(*factorOf(step)).mapped().step;
+    const size_t out = m_taken.at(*factorOf(step)).step;
+    std::erase_if(m_taken, [=](const auto& taken) { return taken.second.step == out; });
+    return out;
 }
 
 std::map<uint32_t, int64_t> StoredSteps::bytesOf(const Plan& plan) {

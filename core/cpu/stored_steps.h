@@ -34,7 +34,7 @@ private:
         StoredWeights weights;
     };
 
-    std::map<uint32_t, Taken> m_taken; ///< by the plan's value
+    std::map<uint32_t, Taken> m_taken; ///< by the plan's value, and by turned views of it
 };
 
 } // namespace fuselage::cpu

@@ -174,8 +174,8 @@ EngineResult makeStoredWeightsEngine(const Contraction& program, const OperandLa
                                      const OperandLayout& b, const EngineTarget& c,
                                      const MatchedEpilogue& epilogue, const StoredWeights& weights,
                                      const PrepareContext& context) {
-    if (program.kind != Contraction::Kind::MatMul || !b.rowMajor() ||
-        b.extents != weights.codes->extents())
+    if (program.kind != Contraction::Kind::MatMul ||
+        elementCount(b.extents) != weights.codes->elementCount())
         return Reason{"layout", "weights of 4 bits are multiplied as they lie in the file", {}, {}};
     const size_t dims = program.space.size() + program.k.size();
     auto found =

@@ -32,6 +32,7 @@ private:
     int64_t m_extent = 1, m_inner = 1, m_blocks = 1; ///< of the axis, behind it, of scales along it
 };
 
+/// `b`: all of the floats that lie as the codes do, maybe with their dims in another order.
 /// Reasons: layout, support; an epilogue may shift columns.
 EngineResult makeStoredWeightsEngine(const Contraction& program, const OperandLayout& a,
                                      const OperandLayout& b, const EngineTarget& c,

@@ -111,8 +111,8 @@ public:
     }
     /// Whether steps that read constants alone are computed while preparing.
     virtual bool preparesConstants() const { return true; }
-    /// Plan values of which steps read nothing but the constants of fewer bits that they are
-    /// dequantised from, and the bytes of these.
+    /// Plan values, and whole views of them, of which steps read nothing but the constants of fewer
+    /// bits that they are dequantised from, and the bytes of these.
     virtual std::map<uint32_t, int64_t> storedBytes(const Plan& plan) const {
         return (void)plan, std::map<uint32_t, int64_t>();
     }

@@ -69,7 +69,7 @@ std::vector<double> readShares(const Plan& plan, const Step& step,
     for (size_t i = 0; i < out.size(); ++i)
         if (const auto found = stored.find(step.inputs[i]); found != stored.end())
             out[i] = static_cast<double>(found->second) /
-                     static_cast<double>(plan.values[found->first].bytes);
+                     static_cast<double>(plan.values[rootOf(plan, found->first)].bytes);
     return out;
 }
 

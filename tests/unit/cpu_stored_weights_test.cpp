@@ -37,13 +37,16 @@ struct Draw {
     }
 };
 
-/// x [m, k] times weights of 4 bits; `rows`: stored [n, k], as Gemm with transB reads them.
+/// x [m, k] times weights of 4 bits; `rows`: stored [n, k], as Gemm with transB reads them, or
+/// MatMul behind a Transpose (`turned`).
 struct Product {
     DType type = DType::Int4;
     int64_t m = 1, k = 1, n = 1, block = 0;
     bool rows = false, zero = false, bias = false, relu = false;
     int64_t axis = 0;      ///< of the scales
     bool alsoRead = false; ///< somebody else reads the floats
+    bool turned = false;
+    bool alsoCut = false; ///< of turned ones somebody else reads a part
 
     static Product drawn(Draw& draw) {
         Product out;
@@ -57,6 +60,7 @@ struct Product {
         out.bias = draw.from(0, 1);
         out.relu = draw.from(0, 1);
         out.axis = (out.block > 0) == out.rows ? 1 : 0;
+        out.turned = out.rows && draw.from(0, 1);
         return out;
     }
 
@@ -83,9 +87,15 @@ struct Product {
         NodeSpec load{Op::DequantizeLinear, "load", inputs, {"w"}, {}, {}};
         load.attributes.set("axis", axis);
         load.attributes.set("block_size", block);
-        const ValueId w = made(std::move(load));
-        NodeSpec product{rows ? Op::Gemm : Op::MatMul, "product", {x, w}, {"p"}, {}, {}};
-        if (rows)
+        ValueId w = made(std::move(load));
+        if (turned) {
+            NodeSpec turn{Op::Transpose, "turn", {w}, {"t"}, {}, {}};
+            turn.attributes.set("perm", std::vector<int64_t>{1, 0});
+            w = made(std::move(turn));
+        }
+        const bool byRows = rows && !turned;
+        NodeSpec product{byRows ? Op::Gemm : Op::MatMul, "product", {x, w}, {"p"}, {}, {}};
+        if (byRows)
             product.attributes.set("transB", int64_t{1});
         ValueId y = made(std::move(product));
         if (bias)
@@ -95,6 +105,17 @@ struct Product {
         out.addOutput(y);
         if (alsoRead)
             out.addOutput(made({Op::Exp, "exp", {w}, {"e"}, {}, {}}));
+        if (alsoCut) {
+            NodeSpec cut{Op::Slice,
+                         "cut",
+                         {w, constant("from", Tensor::ofInts({0})),
+                          constant("to", Tensor::ofInts({k / 2})),
+                          constant("dims", Tensor::ofInts({0}))},
+                         {"half"},
+                         {},
+                         {}};
+            out.addOutput(made({Op::Exp, "exp", {made(std::move(cut))}, {"e"}, {}, {}}));
+        }
         return out;
     }
 };
@@ -166,6 +187,16 @@ TEST(CpuStoredWeights, FloatsWhereSomebodyElseReadsThem) {
     const std::string tactics = expectAsInterpreted(product, 1);
     EXPECT_FALSE(has(tactics, "weights of 4 bits")) << tactics;
     EXPECT_TRUE(has(tactics, "once while preparing")) << tactics;
+}
+
+TEST(CpuStoredWeights, FloatsWhereSomebodyElseReadsAPartOfThem) {
+    Product product{DType::UInt4, 3, 64, 20, 32, true};
+    product.axis = 1;
+    product.turned = true;
+    EXPECT_TRUE(has(expectAsInterpreted(product, 1), "weights of 4 bits"));
+    product.alsoCut = true;
+    const std::string tactics = expectAsInterpreted(product, 1);
+    EXPECT_FALSE(has(tactics, "weights of 4 bits")) << tactics;
 }
 
 TEST(CpuStoredWeights, FloatsWhereScalesChangeOtherwise) {
