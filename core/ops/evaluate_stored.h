@@ -42,6 +42,13 @@ private:
     std::map<std::tuple<const std::byte*, DType, ElementWindow>, Moved> m_moved;
 };
 
+/// Of constants alone it is left as it is: the floats of quantised weights are four times as large
+/// and up, and rules want to see what is stored. (Weights that are quantised in the graph become
+/// small.)
+inline bool keepsStored(Op op) {
+    return op == Op::DequantizeLinear;
+}
+
 /// The node's results, null where one is no tensor. No subgraphs and no randomness. Errors are
 /// those of evaluateNode.
 Result<std::vector<TensorPtr>> evaluateStored(const Node& node,

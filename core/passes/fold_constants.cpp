@@ -30,12 +30,6 @@ bool onlyRepeats(Op op) {
     return op == Op::Expand || op == Op::Tile || op == Op::ConstantOfShape || op == Op::Range;
 }
 
-/// Quantised weights stay small; a rule wants to see them. Weights that are quantised in the graph
-/// become small.
-bool keepsQuantization(Op op) {
-    return op == Op::DequantizeLinear;
-}
-
 struct FoldShared {
     const FoldOptions& options;
     Progress& progress;
@@ -215,8 +209,7 @@ bool Folder::isSmall(const Node& node) const {
 bool Folder::foldByValue(NodeId id) {
     const Node& node = m_graph.node(id);
     if (hasTrait(node.op, Nondeterministic | ControlFlow) || node.explicitInputs == 0 ||
-        node.inputs.size() != node.explicitInputs || !canEvaluate(node.op) ||
-        keepsQuantization(node.op))
+        node.inputs.size() != node.explicitInputs || !canEvaluate(node.op) || keepsStored(node.op))
         return false;
     int64_t inputBytes = 0;
     bool isAssumed = false;

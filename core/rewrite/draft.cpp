@@ -283,7 +283,7 @@ bool Draft::fold(NodeId id) {
     bool constant = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId input) {
         return !input.valid() || m_graph.isConstant(input);
     });
-    if (!constant || node.inputs.empty() || !canEvaluate(node.op) ||
+    if (!constant || node.inputs.empty() || !canEvaluate(node.op) || keepsStored(node.op) ||
         hasTrait(node.op, Nondeterministic | ControlFlow))
         return false;
     if (hasTrait(node.op, View) && foldView(id))
