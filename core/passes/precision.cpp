@@ -34,8 +34,9 @@ public:
     PrecisionPass(Graph& graph, const PrecisionChoice& choice, PrecisionRecord& record)
         : m_graph(graph), m_except(choice.except), m_storage(storageOf(choice.precision)),
           m_record(record), m_narrow(graph.valueBound(), false),
-          m_named(choice.except.of.size(), false), m_isBetweenPairs(nodesBetweenPairs(graph)),
-          m_constants(graph, m_storage), m_estimate(graph, m_storage, m_constants) {}
+          m_isScale(graph.valueBound(), false), m_named(choice.except.of.size(), false),
+          m_isBetweenPairs(nodesBetweenPairs(graph)), m_constants(graph, m_storage),
+          m_estimate(graph, m_storage, m_constants) {}
 
     void run();
 
@@ -47,6 +48,7 @@ private:
     std::optional<Reason> refusal(const Node& node);
     bool followsWide(const Node& node) const;
     bool movesNarrow(const Node& node) const;
+    bool makesScales(const Node& node) const;
     bool flushes(ValueId constant);
 
     bool isFloat32(ValueId id) const { return fuselage::isFloat32(m_graph, id); }
@@ -61,8 +63,9 @@ private:
     const PrecisionExceptions& m_except;
     const DType m_storage;
     PrecisionRecord& m_record;
-    std::vector<bool> m_narrow; ///< per original value: its producer makes 16-bit values
-    std::vector<bool> m_named;  ///< per exception: it names a node
+    std::vector<bool> m_narrow;  ///< per original value: its producer makes 16-bit values
+    std::vector<bool> m_isScale; ///< per original value: a quantisation found it while running
+    std::vector<bool> m_named;   ///< per exception: it names a node
     const std::vector<bool> m_isBetweenPairs; ///< per original node
     ConstantRanges m_constants;
     RangeEstimate m_estimate;
@@ -135,6 +138,23 @@ bool PrecisionPass::followsWide(const Node& node) const {
     return any;
 }
 
+/// It computes with scales that DynamicQuantizeLinear found, and with constants: a small number
+/// that everything is multiplied by, below what float16 holds with all its digits.
+bool PrecisionPass::makesScales(const Node& node) const {
+    if (node.op == Op::DynamicQuantizeLinear)
+        return true;
+    bool any = false;
+    for (uint32_t slot = 0; slot < node.explicitInputs; ++slot) {
+        const ValueId id = node.inputs[slot];
+        if (!isFloat32(id) || m_graph.isConstant(id))
+            continue;
+        if (!m_isScale[id.index()])
+            return false;
+        any = true;
+    }
+    return any && hasTrait(node.op, Elementwise | View);
+}
+
 Form PrecisionPass::decide(NodeId id) {
     const Node& node = m_graph.node(id);
     const bool reads = std::any_of(node.inputs.begin(), node.inputs.end(),
@@ -153,6 +173,12 @@ Form PrecisionPass::decide(NodeId id) {
         reason =
             Reason{"precision-pair",
                    "it computes with what pairs of QuantizeLinear and DequantizeLinear store",
+                   fmt::format("`--precision-of '{}={}'`", node.name, nameOf(m_record.precision)),
+                   {}};
+    if (!asked && !reason && makesScales(node))
+        reason =
+            Reason{"precision-scale",
+                   "it makes scales of integers, which are float32 in ONNX",
                    fmt::format("`--precision-of '{}={}'`", node.name, nameOf(m_record.precision)),
                    {}};
     if (asked && !asked->wide && reason)
@@ -284,6 +310,10 @@ void PrecisionPass::run() {
     for (NodeId id : order) {
         const Node& node = m_graph.node(id);
         forms.push_back(decide(id));
+        if (forms.back() == Form::Wide && makesScales(node))
+            for (size_t slot = 0; slot < node.outputs.size(); ++slot)
+                if (isFloat32(node.outputs[slot]))
+                    m_isScale[node.outputs[slot].index()] = true;
         if (forms.back() != Form::Narrow)
             continue;
         ++m_record.narrowed;

@@ -282,6 +282,30 @@ TEST(Precision, WhatLiesBetweenPairsStaysForIntegers) {
     EXPECT_EQ(record.narrowed, 2U); // Sigmoid, Tanh
 }
 
+/// The product of two small scales is below what float16 holds with all its digits.
+TEST(Precision, ScalesThatAreFoundWhileRunningStayFloats) {
+    const char* text = "g (float[2,8] x, uint8[8,4] w) => (float[2,4] y, float[2,4] z)"
+                       " <float v = {0.0004}, uint8 o = {128}, int64[1] one = {1}> {"
+                       " q, s, p = DynamicQuantizeLinear(x) i = MatMulInteger(q, w, p, o)"
+                       " f = Cast<to = 1>(i) t = Mul(s, v) r = Reshape(t, one) m = Mul(f, r)"
+                       " y = Tanh(m) h = Mul(y, v) z = Exp(h) }";
+    for (Precision precision : {Precision::Fp16, Precision::Bf16}) {
+        auto graph = model_io::loadText(text);
+        ASSERT_TRUE(graph) << graph.error().text();
+        GraphMaker m;
+        m.graph = std::move(*graph);
+        const PrecisionRecord record = convert(m, precision);
+        std::set<std::string> kept;
+        for (const KeptNode& each : record.kept)
+            if (each.reason.code == "precision-scale")
+                kept.insert(each.node);
+        EXPECT_EQ(kept.size(), 2U); // the product of scales, and its Reshape
+        EXPECT_EQ(dtypeOf(m, "t"), DType::Float32);
+        EXPECT_EQ(dtypeOf(m, "r"), DType::Float32);
+        EXPECT_EQ(dtypeOf(m, "h"), storageOf(precision)) << "no scale, though a small constant";
+    }
+}
+
 TEST(Precision, AMaskOfVeryLowNumbersSaturates) {
     for (auto [precision, fill] : {std::pair{Precision::Fp16, -1e9F},
                                    {Precision::Fp16, -3.4028235e38F},
