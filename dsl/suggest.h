@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// "did you mean": the known word that is closest to a misspelt one.
+// What messages about misspelt words are made of; which word is near is core/support's.
 #pragma once
+
+#include "core/support/near_word.h"
 
 #include <string>
 #include <string_view>
@@ -8,14 +10,11 @@
 
 namespace fuselage::dsl {
 
+using fuselage::closest;
+using fuselage::didYouMean;
+
 /// A to Z as a to z.
 std::string lowered(std::string_view word);
-
-/// The candidate with the smallest edit distance, or empty when none is close.
-std::string closest(std::string_view word, const std::vector<std::string>& candidates);
-
-/// "did you mean `near`?", or `otherwise` where nothing is near.
-std::string didYouMean(const std::string& near, std::string otherwise);
 
 /// "a, b, c", at most `limit` of them, then "...".
 std::string listed(const std::vector<std::string>& words, size_t limit = 24);
