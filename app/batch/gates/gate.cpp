@@ -4,12 +4,14 @@
 
 #include "app/batch/gates/metric.h"
 #include "app/batch/toml_problem_internal.h"
+#include "core/support/near_word.h"
 #include "core/support/text.h"
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace fuselage::batch {
 
@@ -27,8 +29,16 @@ struct Place {
 
 Result<Limit> limitOf(const toml::node& node, const std::string& key, const std::string& metric,
                       const Place& place) {
-    if (auto number = node.value<double>(); number && node.is_number() && *number >= 0)
-        return limitFromNumber(*number, metric);
+    if (auto number = node.value<double>(); number && node.is_number()) {
+        if (std::isfinite(*number) && *number >= 0)
+            return limitFromNumber(*number, metric);
+        return place.wrong(node,
+                           fmt::format("`{}` is {}, and a limit is a number from 0 on", key,
+                                       std::isnan(*number) ? "no number"
+                                       : *number < 0       ? "below 0"
+                                                           : "infinite"),
+                           "write how much is allowed, or leave the key out where all is");
+    }
     auto text = node.value<std::string>();
     if (!text)
         return place.wrong(node, fmt::format("`{}` is no limit", key),
@@ -66,12 +76,32 @@ Result<void> readWord(const toml::node& node, const std::string& key, const Plac
                        "one of: " + joined(std::vector<std::string>(words.begin(), words.end())));
 }
 
+/// What was meant by a name that no metric has, or all of them.
+std::string whichMetric(const std::string& name) {
+    const std::vector<std::string> names = metricNames();
+    return didYouMean(closest(name, names), "one of: " + joined(names));
+}
+
 Result<void> readMetric(const toml::node& node, const Place& place, Gate& gate) {
     gate.metric = node.value_or(std::string());
     if (isMetric(gate.metric))
         return {};
-    return place.wrong(node, fmt::format("no metric `{}`", gate.metric),
-                       "one of: " + joined(metricNames()));
+    return place.wrong(node, fmt::format("no metric `{}`", gate.metric), whichMetric(gate.metric));
+}
+
+Result<void> readModels(const toml::node& node, const Place& place, Gate& gate) {
+    constexpr const char* fix =
+        "write e.g. models = [\"resnet50\"], or leave it out for all models";
+    const toml::array* list = node.as_array();
+    if (list == nullptr || list->empty())
+        return place.wrong(node, "`models` is a list of ids", fix);
+    for (const toml::node& item : *list) {
+        auto id = item.value<std::string>();
+        if (!id || id->empty())
+            return place.wrong(item, "`models` holds what is no id", fix);
+        gate.models.push_back(std::move(*id));
+    }
+    return {};
 }
 
 /// Every key but the metric, which says what unit a number has.
@@ -113,17 +143,42 @@ Result<void> readKey(const std::string& key, const toml::node& node, const Place
     }
     if (key == "requires") // measured metrics are never compared across devices
         return readWord(node, key, place, {"same-device"}, word);
-    if (key == "models") {
-        const toml::array* list = node.as_array();
-        if (list == nullptr)
-            return place.wrong(node, "`models` is a list of ids");
-        for (const toml::node& id : *list)
-            gate.models.push_back(id.value_or(std::string()));
-        return {};
-    }
+    if (key == "models")
+        return readModels(node, place, gate);
+    static const std::vector<std::string> keys{
+        "metric",  "max_increase", "max_decrease", "min",      "max",   "min_abs",
+        "confirm", "level",        "on_ambiguous", "requires", "models"};
     return place.wrong(node, fmt::format("a gate has no `{}`", key),
-                       "one of: metric, max_increase, max_decrease, min, max, min_abs, confirm, "
-                       "level, on_ambiguous, requires, models");
+                       didYouMean(closest(key, keys), "one of: " + joined(keys)));
+}
+
+/// A gate whose keys are fine one by one may say nothing, or the opposite of what is meant.
+Result<void> checkWhole(const toml::table& table, const Place& place, const Gate& gate) {
+    const bool limited = gate.maxIncrease || gate.maxDecrease || gate.min || gate.max;
+    if (limited && isHash(gate.metric))
+        return place.wrong(table,
+                           fmt::format("`{}` takes no limit: it is unchanged or not", gate.metric),
+                           fmt::format("write {} = {{ metric = \"{}\" }}", gate.id, gate.metric));
+    if (!limited && !isHash(gate.metric))
+        return place.wrong(table, fmt::format("gate `{}` has no limit", gate.id),
+                           "give max_increase, max_decrease, min or max");
+    if (gate.min && gate.max && *gate.min > *gate.max)
+        return place.wrong(table,
+                           fmt::format("`min` of gate `{}` is above its `max`: no number lies "
+                                       "between {} and {}",
+                                       gate.id, text({*gate.min}, gate.metric),
+                                       text({*gate.max}, gate.metric)),
+                           "exchange the two, or leave one out");
+    // A measured change is judged in one direction: a limit on the other one would hold this one.
+    const bool isJudgedAsTime = isTimed(gate.metric) && gate.metric != "slower_matches";
+    const bool isBetterHigher = gate.metric == "speed_up";
+    if (isJudgedAsTime && (isBetterHigher ? gate.maxIncrease : gate.maxDecrease))
+        return place.wrong(
+            table,
+            fmt::format("gate `{}` limits by how much `{}` may get better", gate.id, gate.metric),
+            isBetterHigher ? "write max_decrease: more is better here"
+                           : "write max_increase: less is better here");
+    return {};
 }
 
 Result<Gate> readGate(const std::string& id, const toml::node& node, const Place& place) {
@@ -135,22 +190,15 @@ Result<Gate> readGate(const std::string& id, const toml::node& node, const Place
     gate.id = id;
     const toml::node* metric = table->get("metric");
     if (metric == nullptr)
-        return place.wrong(node, fmt::format("gate `{}` has no metric", id),
-                           "one of: " + joined(metricNames()));
+        return place.wrong(node, fmt::format("gate `{}` has no metric", id), whichMetric({}));
     if (auto read = readMetric(*metric, place, gate); !read)
         return failure(read.error());
     for (const auto& [key, value] : *table)
         if (key.str() != "metric")
             if (auto read = readKey(std::string(key.str()), value, place, gate); !read)
                 return failure(read.error());
-    const bool limited = gate.maxIncrease || gate.maxDecrease || gate.min || gate.max;
-    if (limited && isHash(gate.metric))
-        return place.wrong(node,
-                           fmt::format("`{}` takes no limit: it is unchanged or not", gate.metric),
-                           fmt::format("write {} = {{ metric = \"{}\" }}", id, gate.metric));
-    if (!limited && !isHash(gate.metric))
-        return place.wrong(node, fmt::format("gate `{}` has no limit", id),
-                           "give max_increase, max_decrease, min or max");
+    if (auto fine = checkWhole(*table, place, gate); !fine)
+        return failure(fine.error());
     return gate;
 }
 
@@ -222,11 +270,16 @@ Result<std::vector<Gate>> parseGates(const std::string& text, const std::string&
             if (key.str() != "gate")
                 return place.wrong(value, fmt::format("`{}` is not known here", key.str()),
                                    "gates stand under [gate]");
-        const toml::table* gates = root["gate"].as_table();
-        if (gates == nullptr)
-            return failure("usage.gate", "there is no table [gate]", file);
-        for (const auto& [id, node] : inOrder(*gates)) {
-            auto gate = readGate(id, *node, place);
+        constexpr const char* fix =
+            "write e.g. [gate] and then launches = { metric = \"launches\", max = 55 }";
+        const toml::node* node = root.get("gate");
+        if (node == nullptr)
+            return failure("usage.gate", "there is no table [gate]", file, fix);
+        const toml::table* gates = node->as_table();
+        if (gates == nullptr || gates->empty())
+            return place.wrong(*node, "[gate] holds no gate, so that nothing could fail", fix);
+        for (const auto& [id, entry] : inOrder(*gates)) {
+            auto gate = readGate(id, *entry, place);
             if (!gate)
                 return failure(gate.error());
             out.push_back(std::move(*gate));
@@ -239,15 +292,22 @@ Result<std::vector<Gate>> parseExpectations(const std::string& text, const std::
     const Place place{file};
     return parsed(text, file, [&](const toml::table& root) -> Result<std::vector<Gate>> {
         std::vector<Gate> out;
+        if (root.empty())
+            return failure("usage.gate", "there is no table of a model, so that nothing could fail",
+                           file, "write e.g. [resnet50] and then ConvBNReLU = 32");
         for (const auto& [model, node] : inOrder(root)) {
             const toml::table* table = node->as_table();
             if (table == nullptr)
                 return place.wrong(*node, fmt::format("`{}` is no table of rules", model),
                                    "write [" + model + "] and then RULE = NUMBER");
+            if (table->empty())
+                return place.wrong(*node, fmt::format("`{}` holds no count of a rule", model),
+                                   "write below it RULE = NUMBER, or take it out");
             for (const auto& [rule, count] : inOrder(*table)) {
                 auto number = count->value<int64_t>();
-                if (!number || *number < 0)
-                    return place.wrong(*count, fmt::format("`{}` is no count", rule));
+                if (!number || !count->is_integer() || *number < 0)
+                    return place.wrong(*count, fmt::format("`{}` is no count", rule),
+                                       "write a whole number from 0 on");
                 Gate gate;
                 gate.id = "expect." + rule;
                 gate.metric = "matches." + rule;
@@ -278,7 +338,7 @@ Result<Gate> parseCondition(const std::string& text) {
     gate.metric = trimmed(std::string_view(text).substr(0, sign));
     if (!isMetric(gate.metric) || isHash(gate.metric))
         return wrong(fmt::format("no metric `{}` that has a number", gate.metric),
-                     "one of: " + joined(metricNames()));
+                     whichMetric(gate.metric));
     const auto limit = limitFromText(trimmed(std::string_view(text).substr(sign + 1)), gate.metric);
     if (!limit)
         return wrong(limit.error().message, limit.error().fix);

@@ -37,10 +37,12 @@ std::string limitText(const Gate& gate);
 std::vector<Gate> regressionGates();
 
 /// The table [gate] of a TOML text, in the order of their lines. Errors: "usage.gate" with file and
-/// line: unknown keys and metrics, a gate without a limit, a hash with one.
+/// line: no gate at all, unknown keys and metrics, a gate without a limit, a hash with one, a limit
+/// that is no finite number from 0 on, a min above the max, a limit on the side that is better.
 Result<std::vector<Gate>> parseGates(const std::string& text, const std::string& file);
 
-/// expect.toml: [MODEL] with RULE = count; each becomes a gate "expect.RULE" with min = max.
+/// expect.toml: [MODEL] with RULE = count; each becomes a gate "expect.RULE" with min = max. Errors
+/// as above.
 Result<std::vector<Gate>> parseExpectations(const std::string& text, const std::string& file);
 
 /// "slower_matches > 0", "e2e_us > 20ms": a gate, named as it is written, that fails where this
