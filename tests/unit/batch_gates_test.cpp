@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 using namespace fuselage;
@@ -123,6 +124,45 @@ TEST(Gates, WhatCouldNotHoldOrFailIsAMistake) {
     EXPECT_FALSE(parseExpectations("", "expect.toml"));
     EXPECT_EQ(parseExpectations("[net]\n", "expect.toml").error().where, "expect.toml:1");
     EXPECT_FALSE(parseExpectations("[net]\nRule = 1.5\n", "expect.toml"));
+}
+
+TEST(Gates, ChangesBelowTheLeastThatCountsPass) {
+    app::Report base = report_test::sampleReport(), now = base;
+    base.after.launches = 100;
+    for (auto [launches, verdict] :
+         {std::pair(103, Verdict::Pass), {104, Verdict::Fail}, {97, Verdict::Pass}}) {
+        now.after.launches = static_cast<size_t>(launches);
+        EXPECT_EQ(
+            judged(R"(l = { metric = "launches", max_increase = "1%", min_abs = 3 })", base, now)
+                .verdict,
+            verdict)
+            << launches;
+    }
+    // A part of the baseline's value, whichever way it goes.
+    const char* fewer = R"(l = { metric = "launches", max_decrease = "6%" })";
+    now.after.launches = 94;
+    EXPECT_EQ(judged(fewer, base, now).verdict, Verdict::Pass);
+    now.after.launches = 93;
+    EXPECT_EQ(judged(fewer, base, now).verdict, Verdict::Fail);
+}
+
+TEST(Gates, AFallOfWhatIsMeasuredIsLimitedToo) {
+    app::Report base = report_test::sampleReport(), now = base;
+    for (app::KernelReport& kernel : now.after.kernels)
+        if (kernel.facts)
+            kernel.facts->registers = 20;
+    EXPECT_EQ(judged(R"(r = { metric = "registers", max_decrease = 4 })", base, now).verdict,
+              Verdict::Fail);
+}
+
+/// A result that is no number is as far from the reference as can be.
+TEST(Gates, WhatIsNoNumberFails) {
+    app::Report now = report_test::sampleReport();
+    ASSERT_FALSE(now.agreement.empty());
+    const char* gate = R"(r = { metric = "max_rel", max = 1e9 })";
+    EXPECT_EQ(judged(gate, now, now).verdict, Verdict::Pass);
+    now.agreement[0].maxRelative = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(judged(gate, now, now).verdict, Verdict::Fail);
 }
 
 TEST(Gates, CountsAreExact) {

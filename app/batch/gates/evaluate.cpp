@@ -19,15 +19,12 @@ using app::ModelRun;
 using app::Report;
 using Verdict = GateRow::Verdict;
 
-bool within(double base, double now, const std::optional<Limit>& limit) {
+/// `more` is what the number grew by, or fell by where the limit is on that.
+bool within(double base, double more, const std::optional<Limit>& limit, double leastThatCounts) {
     if (!limit)
         return true;
     const double allowed = limit->relative ? base * limit->value : limit->value;
-    return now - base <= allowed;
-}
-
-bool inBounds(const Gate& gate, double value) {
-    return !(gate.min && value < *gate.min) && !(gate.max && value > *gate.max);
+    return more <= std::max(allowed, leastThatCounts);
 }
 
 /// Limits of a measured gate: the relative one is never below the noise of the machine.
@@ -75,6 +72,14 @@ private:
         m_row.note = std::move(note);
     }
 
+    void compareExactly(const MetricValue& base, const MetricValue& now) {
+        const double change = now.value - base.value;
+        if (!within(base.value, change, m_gate.maxIncrease, m_gate.minAbsolute))
+            set(Verdict::Fail, "increased");
+        else if (!within(base.value, -change, m_gate.maxDecrease, m_gate.minAbsolute))
+            set(Verdict::Fail, "decreased");
+    }
+
     /// A model that is another one may have other numbers: that is a decision for a person, who
     /// sees them.
     void sayStructure() {
@@ -99,7 +104,7 @@ private:
         if (!now)
             return set(Verdict::Skipped, whyMissing(*m_model.report, m_gate.metric));
         m_row.now = text(*now);
-        if (!inBounds(m_gate, now->value))
+        if (!isWithinBounds(m_gate, now->value))
             return set(Verdict::Fail, "out of bounds");
         if (!comparesWithBaseline(m_gate))
             return;
@@ -119,10 +124,7 @@ private:
                 set(Verdict::Fail, changedKernels(m_baseline->report, *m_model.report));
             return;
         }
-        if (!within(base->value, now->value, m_gate.maxIncrease))
-            return set(Verdict::Fail, "increased");
-        if (!within(now->value, base->value, m_gate.maxDecrease))
-            return set(Verdict::Fail, "decreased");
+        compareExactly(*base, *now);
     }
 
     void decideMeasured(const MetricValue& base, const MetricValue& now) {
@@ -130,11 +132,8 @@ private:
             !other.empty())
             return set(Verdict::Skipped, "not comparable: " + other);
         if (m_gate.metric == "registers" || m_gate.metric.ends_with("_bytes") ||
-            m_gate.metric == "max_rel" || now.kind == MetricValue::Kind::Count) {
-            if (!within(base.value, now.value, m_gate.maxIncrease))
-                set(Verdict::Fail, "increased");
-            return;
-        }
+            m_gate.metric == "max_rel" || now.kind == MetricValue::Kind::Count)
+            return compareExactly(base, now);
         const double floor = noiseFloor(m_baseline->history);
         const TimeLimits limits = timeLimits(m_gate, now.higherIsBetter, floor);
         const Change change = compareTimes(base, now, limits.relative, limits.absolute);
@@ -217,6 +216,10 @@ Change compareTimes(const MetricValue& base, const MetricValue& now, double rela
     if (most <= relative || most * base.value <= absolute)
         return Change::Same;
     return Change::Ambiguous;
+}
+
+bool isWithinBounds(const Gate& gate, double value) {
+    return (!gate.min || value >= *gate.min) && (!gate.max || value <= *gate.max);
 }
 
 void judge(const Judging& judging, app::RunReport& run) {

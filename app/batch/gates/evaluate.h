@@ -46,6 +46,9 @@ struct Judging {
     bool finished = false;
 };
 
+/// The value lies between `min` and `max`, as far as the gate has them; what is no number does not.
+bool isWithinBounds(const Gate& gate, double value);
+
 /// Appends the rows of all gates, and their reasons: "gate:ID", "expect:ID", "time:ID". Rows of
 /// models that did not run are skipped.
 void judge(const Judging& judging, app::RunReport& run);

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace fuselage::batch {
@@ -56,8 +57,8 @@ Found worstAgreement(const Report& report) {
         return {};
     double worst = 0;
     for (const app::OutputAgreement& output : report.agreement)
-        if (output.compares())
-            worst = std::max(worst, output.maxRelative);
+        if (output.compares() && !(output.maxRelative <= worst) && !std::isnan(worst))
+            worst = output.maxRelative; // one that is no number is the worst
     return exactly(worst, Kind::Number);
 }
 
