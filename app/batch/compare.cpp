@@ -4,6 +4,7 @@
 #include "app/batch/baseline.h"
 #include "app/batch/gates/evaluate.h"
 #include "app/batch/gates/metric.h"
+#include "app/batch/gates/quantity.h"
 
 #include <fmt/format.h>
 
@@ -36,6 +37,13 @@ std::vector<std::string> metricsOf(const Report& a, const Report& b) {
     return out;
 }
 
+std::optional<app::ComparedNumber> asNumber(const MetricValue& value, const std::string& name) {
+    if (value.kind == MetricValue::Kind::Hash)
+        return {};
+    return app::ComparedNumber{inNamedUnit(value.value, name), inNamedUnit(value.low, name),
+                               inNamedUnit(value.high, name)};
+}
+
 void addMetrics(const Report& a, const Report& b, ModelComparison& out) {
     const std::string apart = deviceDifference(a, b);
     for (const std::string& name : metricsOf(a, b)) {
@@ -45,7 +53,9 @@ void addMetrics(const Report& a, const Report& b, ModelComparison& out) {
         if (!before || !now || (before->value == now->value && !isRun) || (isRun && !apart.empty()))
             continue;
         app::ComparedMetric& row = out.metrics.emplace_back();
-        row = {name, text(*before), text(*now), {}, {}};
+        row = {name, text(*before), text(*now), {}, {}, unitOf(name)};
+        row.baseNumber = asNumber(*before, name);
+        row.nowNumber = asNumber(*now, name);
         if (before->value > 0 && before->kind != MetricValue::Kind::Hash)
             row.change = now->value / before->value - 1;
         if (isTime)

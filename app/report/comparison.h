@@ -11,10 +11,19 @@
 
 namespace fuselage::app {
 
+/// A number in the unit of its metric; of a measured one with its 95 % interval, else `low` and
+/// `high` are the value.
+struct ComparedNumber {
+    double value = 0, low = 0, high = 0;
+};
+
 struct ComparedMetric {
     std::string name, base, now;  ///< values as text, with unit
     std::optional<double> change; ///< of B relative to A
     std::string verdict;          ///< of times: "slower", "same" ...
+    std::string unit;             ///< "us", "bytes"; empty: a plain number, or a hash
+    /// Of A and of B; none of a hash, which is the text alone.
+    std::optional<ComparedNumber> baseNumber = {}, nowNumber = {};
 };
 
 /// "input x", "float[1,3]", "float[4,3]"; empty where it is not there.
@@ -46,7 +55,7 @@ std::string renderComparison(const Comparison& comparison);
 /// Between the verdict and the rest of the Markdown of the run B, whose gates were judged by A.
 std::string renderComparisonMarkdown(const Comparison& comparison, const RunReport& b);
 
-/// `fuselage.comparison/1`, with the gates and the exit code of B.
+/// `fuselage.comparison/2`, with the gates and the exit code of B.
 std::string renderComparisonJson(const Comparison& comparison, const RunReport& b);
 
 } // namespace fuselage::app

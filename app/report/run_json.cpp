@@ -17,6 +17,8 @@ template <typename A> void fields(A& a, GateRow& gate) {
     a("metric", gate.metric);
     a("baseline", gate.base);
     a("now", gate.now);
+    a("baseline_value", gate.baseValue);
+    a("now_value", gate.nowValue);
     a("limit", gate.limit);
     a("verdict", gate.verdict);
     a("note", gate.note);

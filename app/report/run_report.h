@@ -44,6 +44,8 @@ struct GateRow {
     Verdict verdict = Verdict::Pass;
     std::string note;   ///< why, of all but Pass
     bool timed = false; ///< depends on the machine: belongs to timings
+    /// `base` and `now` in the unit that the metric's name ends in; none of a hash.
+    std::optional<double> baseValue = {}, nowValue = {};
 };
 
 const char* nameOf(GateRow::Verdict verdict); ///< "pass", "fail", ...

@@ -104,6 +104,7 @@ private:
         if (!now)
             return set(Verdict::Skipped, whyMissing(*m_model.report, m_gate.metric));
         m_row.now = text(*now);
+        m_row.nowValue = asNamed(*now, m_gate.metric);
         if (!isWithinBounds(m_gate, now->value))
             return set(Verdict::Fail, "out of bounds");
         if (!comparesWithBaseline(m_gate))
@@ -117,6 +118,7 @@ private:
         if (!base)
             return set(Verdict::Skipped, "not measured in the baseline");
         m_row.base = text(*base);
+        m_row.baseValue = asNamed(*base, m_gate.metric);
         if (isMeasured(m_gate.metric))
             return decideMeasured(*base, *now);
         if (now->kind == MetricValue::Kind::Hash) {

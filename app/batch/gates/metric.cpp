@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/batch/gates/metric.h"
 
+#include "app/batch/gates/quantity.h"
 #include "app/report/format.h"
 #include "app/report/verdict.h"
 #include "core/support/hash.h"
@@ -207,6 +208,12 @@ std::optional<MetricValue> metricOf(const Report& report, const std::string& nam
                                      [&](const auto& miss) { return miss.rule == rule; }),
                        Kind::Count);
     return {};
+}
+
+std::optional<double> asNamed(const MetricValue& value, const std::string& name) {
+    if (value.kind == Kind::Hash)
+        return {};
+    return inNamedUnit(value.value, name);
 }
 
 std::string whyMissing(const Report& report, const std::string& name) {

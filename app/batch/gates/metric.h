@@ -42,6 +42,10 @@ std::vector<std::string> metricNames();
 /// Empty when the report does not have it ("not measured", "not compiled"): never 0.
 std::optional<MetricValue> metricOf(const app::Report& report, const std::string& name);
 
+/// The value in the unit that the metric's name ends in: `e2e_us` in microseconds. Nothing of a
+/// hash.
+std::optional<double> asNamed(const MetricValue& value, const std::string& name);
+
 /// Why metricOf has nothing: "not measured here", "too few runs to tell".
 std::string whyMissing(const app::Report& report, const std::string& name);
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -87,6 +88,15 @@ Result<Limit> limitFromText(std::string_view text, const std::string& metric) {
 
 Limit limitFromNumber(double number, const std::string& metric) {
     return {number * measureOf(metric).bare, false};
+}
+
+double inNamedUnit(double amount, const std::string& metric) {
+    return amount / measureOf(metric).bare;
+}
+
+std::string unitOf(const std::string& metric) {
+    const std::string_view ending = measureOf(metric).ending;
+    return std::string(ending.substr(std::min<size_t>(1, ending.size()))); // without its `_`
 }
 
 std::string text(const Limit& limit, const std::string& metric) {

@@ -23,6 +23,12 @@ Result<Limit> limitFromText(std::string_view text, const std::string& metric);
 /// A bare number, in the unit that the name ends in.
 Limit limitFromNumber(double number, const std::string& metric);
 
+/// An amount as metricOf counts in the unit that the name ends in: of `e2e_us` microseconds.
+double inNamedUnit(double amount, const std::string& metric);
+
+/// "us", "bytes"; empty: a plain number.
+std::string unitOf(const std::string& metric);
+
 /// "100 us", "1.5 ms", "4,096 B", "55"; "5 %".
 std::string text(const Limit& limit, const std::string& metric);
 
