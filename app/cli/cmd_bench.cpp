@@ -160,7 +160,7 @@ int run(Options& options) {
         if (auto added = addErrors(options.bench, result->report, progress); !added)
             return reportError(added.error());
     if (!options.saveFused.empty()) {
-        auto saved = model_io::save(result->fused, options.saveFused);
+        auto saved = model_io::save(result->fused, options.saveFused, {.progress = &progress});
         if (!saved)
             return reportError(saved.error());
         printNotes(dataFileNotes(*saved), options.rewrite.quiet);

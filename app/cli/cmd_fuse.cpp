@@ -166,7 +166,7 @@ int run(Options& options) {
             return reportError(written.error());
     }
     if (!options.output.empty()) {
-        auto saved = model_io::save(rewritten->graph, options.output);
+        auto saved = model_io::save(rewritten->graph, options.output, {.progress = &progress});
         if (!saved)
             return reportError(saved.error());
         printNotes(dataFileNotes(*saved), options.rewrite.quiet);

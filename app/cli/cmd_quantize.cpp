@@ -246,7 +246,8 @@ int run(Options& options) {
     if (!done)
         return reportError(done.error());
     if (!options.output.empty()) {
-        auto saved = model_io::saveOf(done->graph, options.output, model_io::ownOpset(done->graph));
+        auto saved = model_io::saveOf(done->graph, options.output, model_io::ownOpset(done->graph),
+                                      {.progress = &progress});
         if (!saved)
             return reportError(saved.error());
         printNotes(dataFileNotes(*saved), options.rewrite.quiet);

@@ -23,6 +23,7 @@ int64_t ownOpset(const Graph& graph);
 
 /// toBytes() and save() of model_file.h for a file of opsetFor(graph, least).
 Result<std::string> toBytesOf(const Graph& graph, int64_t least);
-Result<SavedFiles> saveOf(const Graph& graph, const std::string& path, int64_t least);
+Result<SavedFiles> saveOf(const Graph& graph, const std::string& path, int64_t least,
+                          const SaveOptions& options = {});
 
 } // namespace fuselage::model_io

@@ -49,6 +49,7 @@ Result<Graph> loadText(std::string_view text);
 
 struct SaveOptions {
     size_t externalAbove = 3ULL << 29; ///< 1.5 GiB: more bytes of initializers go to a data file
+    Progress* progress = nullptr; ///< told of gigabytes, and asked whether to stop; may be null
 };
 
 /// Serialises to the newest of opset 17 and what the operators need; fused nodes become
@@ -64,7 +65,8 @@ struct SavedFiles {
 
 /// Writes beside and renames: a crash leaves the old model, whole, or none. Large initializers go
 /// to "<file>.<hash of them>.data" beside the model, so that nobody's data are overwritten.
-/// usage.output: something else has the name, which does not end in ".onnx".
+/// usage.output: something else has the name, which does not end in ".onnx". cancelled, and what
+/// else fails, leaves no data file that was not there.
 Result<SavedFiles> save(const Graph& graph, const std::string& path,
                         const SaveOptions& options = {});
 

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 namespace fuselage::model_io {
 
@@ -101,6 +102,30 @@ Result<void> checkMayReplace(const std::string& path) {
                    "give another name, or remove the file first");
 }
 
+/// A data file whose model was not written is nobody's; one that was there may be another's.
+class NewDataFile {
+public:
+    explicit NewDataFile(const std::string& path) : m_path(path) {
+        std::error_code failed;
+        m_isNew = !std::filesystem::exists(path, failed);
+    }
+
+    NewDataFile(const NewDataFile&) = delete;
+    NewDataFile& operator=(const NewDataFile&) = delete;
+
+    ~NewDataFile() {
+        std::error_code failed;
+        if (m_isNew)
+            std::filesystem::remove(m_path, failed);
+    }
+
+    void keep() { m_isNew = false; }
+
+private:
+    std::string m_path;
+    bool m_isNew = false;
+};
+
 Result<SavedFiles> saveWith(const Graph& graph, const std::string& given,
                             const SaveOptions& options, int64_t least) {
     const std::string path = behindLinks(given); // its data belong beside it
@@ -112,13 +137,15 @@ Result<SavedFiles> saveWith(const Graph& graph, const std::string& given,
     Writer writer(graph, least);
     ::onnx::ModelProto model = writer.write();
     std::vector<LargeInitializer> large = writer.large();
+    std::optional<NewDataFile> written;
     if (bytesOf(large) > options.externalAbove) {
         const std::vector<FilePiece> pieces = piecesOf(large);
         const std::string name = dataFileName(path, pieces);
         moveToDataFile(large, pieces, name);
         out.data = (std::filesystem::path(path).parent_path() / name).string();
         out.dataBytes = pieces.back().offset + pieces.back().size;
-        if (auto ok = writeFile(pieces, out.data); !ok)
+        written.emplace(out.data);
+        if (auto ok = writeFile(pieces, out.data, options.progress); !ok)
             return failure(ok.error());
         large.clear();
     }
@@ -126,8 +153,10 @@ Result<SavedFiles> saveWith(const Graph& graph, const std::string& given,
     auto bytes = fileOf(std::move(model), large, path);
     if (!bytes)
         return failure(bytes.error());
-    if (auto ok = writeFile(bytes->pieces(), path); !ok)
+    if (auto ok = writeFile(bytes->pieces(), path, options.progress); !ok)
         return failure(ok.error());
+    if (written)
+        written->keep();
     if (!before.empty())
         out.dataBefore = (std::filesystem::path(path).parent_path() / before).string();
     if (out.dataBefore == out.data)
@@ -141,8 +170,9 @@ Result<SavedFiles> save(const Graph& graph, const std::string& path, const SaveO
     return saveWith(graph, path, options, normalOpset);
 }
 
-Result<SavedFiles> saveOf(const Graph& graph, const std::string& path, int64_t least) {
-    return saveWith(graph, path, {}, least);
+Result<SavedFiles> saveOf(const Graph& graph, const std::string& path, int64_t least,
+                          const SaveOptions& options) {
+    return saveWith(graph, path, options, least);
 }
 
 } // namespace fuselage::model_io

@@ -43,15 +43,42 @@ Failure cannotWrite(const std::string& path) {
     }
 }
 
-bool writeAll(int handle, const std::byte* data, size_t size) {
+constexpr size_t mostAtOnce = size_t{32} << 20; ///< a fraction of a second of a slow disk
+
+/// Tells of the bytes that were written; without a Progress nothing.
+class Written {
+public:
+    Written(Progress* progress, const std::vector<FilePiece>& pieces) : m_progress(progress) {
+        for (const FilePiece& piece : pieces)
+            m_all += piece.size;
+    }
+
+    void add(size_t bytes) {
+        m_done += bytes;
+        if (m_progress != nullptr)
+            m_progress->report("write", m_done >> 20U, m_all >> 20U);
+    }
+
+    bool isStopped() const { return m_progress != nullptr && m_progress->cancelled(); }
+
+private:
+    Progress* m_progress;
+    size_t m_done = 0, m_all = 0;
+};
+
+/// False: errno says why, or it was stopped.
+bool writeAll(int handle, const std::byte* data, size_t size, Written& progress) {
     while (size != 0) {
-        ssize_t written = ::write(handle, data, std::min<size_t>(size, 1U << 30));
+        if (progress.isStopped())
+            return false;
+        ssize_t written = ::write(handle, data, std::min(size, mostAtOnce));
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
             return false;
         data += written;
         size -= static_cast<size_t>(written);
+        progress.add(static_cast<size_t>(written));
     }
     return true;
 }
@@ -81,6 +108,8 @@ public:
 
     const std::string& beside() const { return m_beside; }
 
+    bool isNamed() const { return m_named; }
+
     /// Gives it the name beside its path.
     bool name() {
         const std::string self = "/proc/self/fd/" + std::to_string(m_handle);
@@ -107,16 +136,19 @@ bool isStream(const std::string& path) {
     return ::stat(path.c_str(), &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
 }
 
-Result<void> writeStream(const std::vector<FilePiece>& pieces, const std::string& path) {
+Result<void> writeStream(const std::vector<FilePiece>& pieces, const std::string& path,
+                         Written& progress) {
     const FileHandle stream(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     bool written = stream.value() >= 0;
     uint64_t at = 0;
     for (const FilePiece& piece : pieces) {
         const std::vector<std::byte> gap(piece.offset > at ? piece.offset - at : 0);
-        written = written && writeAll(stream.value(), gap.data(), gap.size()) &&
-                  writeAll(stream.value(), piece.data, piece.size);
+        written = written && writeAll(stream.value(), gap.data(), gap.size(), progress) &&
+                  writeAll(stream.value(), piece.data, piece.size, progress);
         at = piece.offset + piece.size;
     }
+    if (progress.isStopped())
+        return cancelledFailure("write");
     return written ? Result<void>() : cannotWrite(path);
 }
 
@@ -176,10 +208,12 @@ Result<void> checkWritable(const std::string& given) {
     return {};
 }
 
-Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& given) {
+Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& given,
+                       Progress* progress) {
     const std::string path = behindLinks(given);
+    Written told(progress, pieces);
     if (isStream(path))
-        return writeStream(pieces, path);
+        return writeStream(pieces, path, told);
     std::string beside;
     bool written = false;
     {
@@ -189,8 +223,13 @@ Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& 
             return cannotWrite(path);
         written = std::all_of(pieces.begin(), pieces.end(), [&](const FilePiece& piece) {
             return ::lseek(file.handle(), static_cast<off_t>(piece.offset), SEEK_SET) >= 0 &&
-                   writeAll(file.handle(), piece.data, piece.size);
+                   writeAll(file.handle(), piece.data, piece.size, told);
         });
+        if (told.isStopped()) {
+            if (file.isNamed())
+                ::unlink(beside.c_str());
+            return cancelledFailure("write");
+        }
         written = written && file.name();
     }
     if (written && ::rename(beside.c_str(), path.c_str()) == 0)

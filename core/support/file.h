@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/support/function_ref.h"
+#include "core/support/progress.h"
 #include "core/support/result.h"
 
 #include <cstddef>
@@ -51,7 +52,10 @@ struct FilePiece {
     size_t size = 0;
 };
 
-Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& path);
+/// `progress`, which may be null, is told of the bytes and asked whether to stop. Error
+/// "cancelled".
+Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& path,
+                       Progress* progress = nullptr);
 
 /// Removes what killed writers left beside the paths they wrote in a folder. `isAbandoned` is asked
 /// with the path of each: another process may be writing it now.

@@ -169,3 +169,28 @@ TEST(OnnxDataFile, LinksOfAStoreLeadToTheFilesOfItsModel) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, "load.external_path");
 }
+
+/// Gigabytes that nobody reads, under a name that nobody looks for.
+TEST(OnnxDataFile, AModelThatCannotBeWrittenLeavesNoDataBehind) {
+    TemporaryFolder folder;
+    std::filesystem::create_directories(folder.file("m.onnx/in the way"));
+    EXPECT_FALSE(model_io::save(adding(1), folder.file("m.onnx"), {.externalAbove = 100}));
+    EXPECT_EQ(filesIn(folder), 1U);
+    // One that was there already is somebody's.
+    const model_io::SavedFiles first = savedAt(adding(1), folder.file("n.onnx"));
+    std::filesystem::remove(folder.file("n.onnx"));
+    std::filesystem::create_directories(folder.file("n.onnx/in the way"));
+    EXPECT_FALSE(model_io::save(adding(1), folder.file("n.onnx"), {.externalAbove = 100}));
+    EXPECT_TRUE(std::filesystem::exists(first.data));
+}
+
+TEST(OnnxDataFile, SavingIsStoppedAndLeavesNothing) {
+    TemporaryFolder folder;
+    Progress progress;
+    progress.cancel();
+    auto saved = model_io::save(adding(1), folder.file("m.onnx"),
+                                {.externalAbove = 100, .progress = &progress});
+    ASSERT_FALSE(saved);
+    EXPECT_EQ(saved.error().code, "cancelled");
+    EXPECT_EQ(filesIn(folder), 0U);
+}
