@@ -166,6 +166,8 @@ int run(Options& options) {
             return reportError(written.error());
     }
     if (!options.output.empty()) {
+        if (auto whole = requireData(rewritten->graph); !whole)
+            return reportError(whole.error());
         auto saved = model_io::save(rewritten->graph, options.output, {.progress = &progress});
         if (!saved)
             return reportError(saved.error());

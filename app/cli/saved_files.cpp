@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/saved_files.h"
 
+#include "app/pipeline/model.h"
 #include "app/report/format.h"
 
 #include <fmt/format.h>
 
 namespace fuselage::cli {
+
+Result<void> requireData(const Graph& graph) {
+    for (const app::MissingOperator& missing : app::missingOperators(graph))
+        if (missing.op.ends_with(".AbsentData"))
+            return failure("load.external_missing",
+                           fmt::format("a model without its weights is not written: `{}`{} {} "
+                                       "none, since {}",
+                                       missing.nodes.front(),
+                                       missing.nodes.size() == 1
+                                           ? ""
+                                           : fmt::format(" and {} more", missing.nodes.size() - 1),
+                                       missing.nodes.size() == 1 ? "has" : "have", missing.why),
+                           "", "put the data file beside the model that is read");
+    return {};
+}
 
 std::vector<std::string> dataFileNotes(const model_io::SavedFiles& saved) {
     std::vector<std::string> out;

@@ -143,7 +143,7 @@ TEST_F(CliModel, MissingExternalDataIsNamedAndTheModelIsShownWithoutIt) {
     expectModelRefused(withExternal("weights.bin").bytes(),
                        {"`weights.bin`", "does not exist", "[load.missing]"}, true);
     for (const std::vector<std::string>& command : {std::vector<std::string>{"inspect", "m.onnx"},
-                                                    {"fuse", "m.onnx", "-o", "fused.onnx"},
+                                                    {"fuse", "m.onnx"},
                                                     {"explain", "m.onnx"}}) {
         const auto shown = run(command);
         EXPECT_EQ(shown.exitCode, ExitOk) << command[0] << shown.errors;
@@ -151,6 +151,10 @@ TEST_F(CliModel, MissingExternalDataIsNamedAndTheModelIsShownWithoutIt) {
                   std::string::npos)
             << command[0];
     }
+    // What is written would refer to a file that is not there either.
+    expectRefused({"fuse", "m.onnx", "-o", "fused.onnx"}, ExitInput,
+                  {"a model without its weights is not written: `w` has none",
+                   "`weights.bin` does not exist", "[load.external_missing]"});
 }
 
 TEST_F(CliModel, OperatorsThatCannotBeRunAreListedWithTheirNodes) {
