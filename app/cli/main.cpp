@@ -182,6 +182,8 @@ void parseWords(CLI::App& app, std::vector<std::string> words) {
 
 /// The exit code when there is nothing to run: help, or a mistake.
 std::optional<int> parse(CLI::App& app, const ProjectWords& project) {
+    if (auto given = requireWords(project.words); !given)
+        return reportError(given.error());
     try {
         try {
             parseWords(app, project.words);
@@ -201,6 +203,8 @@ std::optional<int> parse(CLI::App& app, const ProjectWords& project) {
         printOut(help.str());
         return outputLost(ExitOk);
     }
+    if (auto given = requireValues(app); !given)
+        return reportError(given.error());
     return {};
 }
 

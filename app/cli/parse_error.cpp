@@ -99,4 +99,36 @@ Error usageError(const CLI::App& app, const CLI::ParseError& error,
                  near.empty() ? help : "did you mean `" + near + "`? " + help};
 }
 
+namespace {
+
+Failure emptyValue(const std::string& option) {
+    return failure("usage.value", option + ": the value is empty", "",
+                   "give a value, or leave the option out; was a variable set?");
+}
+
+} // namespace
+
+Result<void> requireWords(const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+        if (word == "--")
+            break;
+        if (word.starts_with("--") && word.find('=') == word.size() - 1)
+            return emptyValue(word.substr(0, word.size() - 1));
+    }
+    return {};
+}
+
+Result<void> requireValues(const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options())
+        if (option->count() > 0 && option->get_expected_max() > 0)
+            for (const std::string& value : option->results())
+                if (value.empty())
+                    return emptyValue(option->get_positional() ? "`" + option->get_name(true) + "`"
+                                                               : option->get_name());
+    for (const CLI::App* command : app.get_subcommands())
+        if (auto fine = requireValues(*command); !fine)
+            return fine;
+    return {};
+}
+
 } // namespace fuselage::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CLI11 says of a wrong command line, in the words of all other errors.
+// What CLI11 says of a wrong command line, in the words of all other errors; and what it lets pass.
 #pragma once
 
 #include "core/support/result.h"
@@ -18,5 +18,13 @@ namespace fuselage::cli {
 /// nearest option that there is, else the command's help.
 Error usageError(const CLI::App& app, const CLI::ParseError& error,
                  const std::vector<std::string>& words, const std::string& where);
+
+/// Error "usage.value": a word `--name=`, behind which CLI11 would take the next word for the
+/// value.
+Result<void> requireWords(const std::vector<std::string>& words);
+
+/// The same of what was parsed: an option or a word holds an empty text, as of a variable that
+/// nobody set. No option means anything by it, and to some it would say that they were not given.
+Result<void> requireValues(const CLI::App& app);
 
 } // namespace fuselage::cli

@@ -50,6 +50,42 @@ TEST_F(CliUsage, AProfileIsShownAsAFileThatIsReadAgain) {
     EXPECT_EQ(figures(again.output), figures(shown.output));
 }
 
+/// `-o "$OUT"` of a script where nobody set OUT.
+TEST_F(CliUsage, AnEmptyValueIsNoneAndSaidSo) {
+    zoo("lstm");
+    folder.write("r.fuse", "fuse 1;\nrule A { match { y = Relu(Softplus(x)); } }\n");
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"fuse", "lstm.onnx", "-o", ""},
+          {"fuse", "lstm.onnx", "--output="},
+          {"fuse", "lstm.onnx", "--plan-out", ""},
+          {"fuse", "lstm.onnx", "--plan", ""},
+          {"bench", "lstm.onnx", "--no-measure", "--save-fused", ""},
+          {"bench", "lstm.onnx", "--no-measure", "--report", ""},
+          {"bench", "lstm.onnx", "--no-measure", "--dump-kernels", ""},
+          {"bench", "lstm.onnx", "--no-measure", "-p", ""},
+          {"batch", "lstm.onnx", "-o", ""},
+          {"batch", "lstm.onnx", "-o", "out", "--gate", ""},
+          {"batch", "lstm.onnx", "-o", "out", "--baseline", ""},
+          {"batch", "", "-o", "out"},
+          {"merge", "a", "-o", ""},
+          {"compare", "a", "", "--gate", "g.toml"},
+          {"baseline", "update", "a", "--baseline", ""},
+          {"run", "lstm.onnx", "-o", ""},
+          {"run", "lstm.onnx", "--inputs", ""},
+          {"quantize", "lstm.onnx", "-o", ""},
+          {"calibrate", "-o", ""},
+          {"derive", "lstm.onnx", "--nodes", "A", "-o", ""},
+          {"zoo", "lstm", "-o", ""},
+          {"reduce", "lstm.onnx", "-o", "", "--", "true"},
+          {"fmt", ""},
+          {"test", ""}}) {
+        SCOPED_TRACE(command[0] + " " + command[command.size() - 2]);
+        expectRefused(command, ExitUsage, {"the value is "});
+    }
+    folder.write("fuselage.toml", "[fuse]\noutput = \"\"\n");
+    expectRefused({"fuse", "lstm.onnx"}, ExitUsage, {"the value is "});
+}
+
 TEST_F(CliUsage, WrongCommandLinesExitWithTwo) {
     expectRefused({}, ExitUsage, {"subcommand"});
     expectRefused({"fusee"}, ExitUsage, {"fusee"});
