@@ -6,6 +6,7 @@
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/model.h"
 #include "app/pipeline/prepared.h"
+#include "app/report/escape.h"
 #include "app/report/format.h"
 #include "core/graph/bodies.h"
 #include "core/graph/text.h"
@@ -54,7 +55,8 @@ std::string valuesText(const Graph& graph, const std::string& title,
                        const std::vector<ValueId>& ids) {
     std::string out = title + "\n";
     for (ValueId id : ids)
-        out += fmt::format("  {}: {}\n", graph.value(id).name, graph.value(id).type.text());
+        out += fmt::format("  {}: {}\n", app::visible(graph.value(id).name),
+                           app::visible(graph.value(id).type.text()));
     return out;
 }
 
@@ -98,9 +100,9 @@ std::string bodiesText(const Graph& graph) {
     const std::string more =
         rows > shown ? fmt::format("  and {} more, in --graph\n", rows - shown) : "";
     return "bodies of If, Loop and Scan\n" + table.text() + more +
-           (example.empty()
-                ? ""
-                : "  a node in one is called by its path: `explain --node " + example + "`\n");
+           (example.empty() ? ""
+                            : "  a node in one is called by its path: `explain --node " +
+                                  app::visible(example) + "`\n");
 }
 
 /// Functions that the file brings, whose calls are read as their nodes.
@@ -114,7 +116,8 @@ std::string functionsText(const std::vector<model_io::FunctionOutline>& function
             {it.name, fmt::format("{} nodes", it.nodes), fmt::format("{} calls", it.calls),
              it.firstCall.empty() ? "" : "nodes of the first are `" + it.firstCall + "/...`"});
     return "functions of the file, read as their nodes where no rule names them\n" + table.text() +
-           "  what one computes: `inspect --function " + functions.front().name + "`\n";
+           "  what one computes: `inspect --function " + app::visible(functions.front().name) +
+           "`\n";
 }
 
 /// The nodes that a call of this operator stands for.
@@ -126,7 +129,8 @@ int showFunction(const app::LoadedModel& model, const std::string& function) {
             const std::string name = (isOnnx ? "" : node.customDomain + ".") + node.customOp;
             if (node.op != Op::Fused || node.customDomain.empty() || name != function)
                 continue;
-            printOut(fmt::format("{} of node `{}`\n", function, place.path + node.name) +
+            printOut(fmt::format("{} of node `{}`\n", app::visible(function),
+                                 app::visible(place.path + node.name)) +
                      text(*node.body));
             return ExitOk;
         }
@@ -143,7 +147,7 @@ std::string precisionText(const PrecisionRecord& record) {
     std::string out = fmt::format("precision {}: {} nodes on 16-bit values, {} Casts added\n",
                                   nameOf(record.precision), record.narrowed, record.casts);
     for (const KeptNode& kept : record.kept)
-        out += fmt::format("  {}: {}\n", kept.node, kept.reason.text());
+        out += fmt::format("  {}: {}\n", app::visible(kept.node), app::visible(kept.reason.text()));
     return out;
 }
 
@@ -172,7 +176,7 @@ int run(const Options& options) {
     if (auto said = app::requireAllSaid(*prepared); !said)
         return reportError(said.error());
     const Graph& graph = *prepared->graph;
-    std::string out = options.model + "\n" + factsText(graph, model->fileNodes) +
+    std::string out = app::visible(options.model) + "\n" + factsText(graph, model->fileNodes) +
                       app::notesText(model->notes) + precisionText(prepared->precision);
     out += valuesText(graph, "inputs", graph.inputs());
     out += valuesText(graph, "outputs", graph.outputs());
@@ -180,9 +184,10 @@ int run(const Options& options) {
     if (options.showGraph)
         out += text(graph);
     for (const app::MissingOperator& missing : app::missingOperators(graph))
-        out += fmt::format("cannot be run: `{}`, {} nodes, the first is `{}`{}\n", missing.op,
-                           missing.nodes.size(), missing.nodes.front(),
-                           missing.why.empty() ? "" : ": " + missing.why);
+        out += app::visible(fmt::format("cannot be run: `{}`, {} nodes, the first is `{}`{}",
+                                        missing.op, missing.nodes.size(), missing.nodes.front(),
+                                        missing.why.empty() ? "" : ": " + missing.why)) +
+               "\n";
     printOut(out);
     return ExitOk;
 }

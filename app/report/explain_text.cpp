@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/explain_text.h"
 
+#include "app/report/escape.h"
 #include "app/report/format.h"
 #include "app/report/pairs_text.h"
 #include "app/report/trace_text.h"
@@ -98,7 +99,7 @@ std::string excerpt(const Finding& finding) {
 
 std::string siteText(const FindingSite& site, bool whole) {
     const std::string origin = site.origin.empty() ? "" : " (" + site.origin + ")";
-    return (whole && !site.nodes.empty() ? joined(site.nodes) : site.node) + origin;
+    return visible((whole && !site.nodes.empty() ? joined(site.nodes) : site.node) + origin);
 }
 
 /// Those that no other match has stand first.
@@ -126,8 +127,8 @@ std::string adviceText(const Finding& finding) {
     if (finding.reason.flip.empty())
         return {};
     if (!finding.outcome)
-        return "   = change, not tried: " + finding.reason.flip + "\n";
-    const std::string change = "   = change: " + finding.reason.flip + "\n";
+        return "   = change, not tried: " + visible(finding.reason.flip) + "\n";
+    const std::string change = "   = change: " + visible(finding.reason.flip) + "\n";
     const ChangeOutcome& outcome = *finding.outcome;
     const std::string moved = outcome.bytes == 0
                                   ? ""
@@ -149,11 +150,11 @@ std::string full(const Finding& finding) {
         out += excerpt(finding);
     if (const std::string sites = sitesText(finding); !sites.empty())
         out += "   = at " + sites + "\n";
-    out += "   = " + finding.reason.message + "\n";
+    out += "   = " + visible(finding.reason.message) + "\n";
     if (finding.parts.size() > 1)
         out += fmt::format(
             "   = it runs as {} kernels: {}; one kernel saves {} and {}\n", finding.parts.size(),
-            joined(finding.parts, [](const auto& part) { return "[" + part + "]"; }),
+            joined(finding.parts, [](const auto& part) { return visible("[" + part + "]"); }),
             counted(static_cast<size_t>(finding.launches), "launch"), bytesText(finding.bytes));
     return out + adviceText(finding);
 }
@@ -165,12 +166,13 @@ std::string brief(const Finding& finding) {
         found.empty() ? finding.reason.message : "found " + found + ", the rule wants " + wanted;
     if (what.size() > longestLine)
         what = what.substr(0, longestLine - 3) + "...";
-    return fmt::format("[{}]\n   = {}\n", finding.reason.code, what);
+    return fmt::format("[{}]\n   = {}\n", finding.reason.code, visible(what));
 }
 
 std::string rulesText(const Explanation& e) {
     using Align = TextTable::Align;
-    std::string out = fmt::format("{}: {} -> {} nodes", e.model, e.nodesBefore, e.nodesAfter);
+    std::string out =
+        fmt::format("{}: {} -> {} nodes", visible(e.model), e.nodesBefore, e.nodesAfter);
     if (e.rules.size() == 1) {
         const RuleStanding& rule = e.rules.front();
         size_t places = 0;
@@ -206,7 +208,7 @@ std::string rulesText(const Explanation& e) {
 std::string renderExplanation(const Explanation& e, size_t limit) {
     std::string out = e.node.empty() ? rulesText(e) : "";
     for (const std::string& origin : e.origins)
-        out += fmt::format("{} comes from {}\n", e.node, origin);
+        out += visible(fmt::format("{} comes from {}", e.node, origin)) + "\n";
     out += notesText(e.notes);
     for (const TraceEvent& event : e.happened)
         out += text(event);

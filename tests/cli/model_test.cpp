@@ -157,6 +157,41 @@ TEST_F(CliModel, MissingExternalDataIsNamedAndTheModelIsShownWithoutIt) {
                    "`weights.bin` does not exist", "[load.external_missing]"});
 }
 
+/// A name is no line of its own, in whatever is printed.
+TEST_F(CliModel, NamesThatHoldLinesStayInTheirs) {
+    ModelBuilder model;
+    model.input("x\nEVIL in", {4, 4}).output("y\nEVIL out", {4, 4});
+    model.node("MatMul", {"x\nEVIL in", "w\nEVIL weight"}, {"a\nEVIL value"})
+        .set_name("node\nEVIL node");
+    model.node("Relu", {"a\nEVIL value"}, {"b\nEVIL value"}).set_name("relu\nEVIL node");
+    model.node("Strange\nEVIL op", {"b\nEVIL value"}, {"c\nEVIL value"})
+        .set_domain("some\nEVIL domain");
+    model.node("Neg", {"c\nEVIL value"}, {"y\nEVIL out"});
+    auto& w = model.initializer("w\nEVIL weight", {4, 4});
+    for (int i = 0; i < 16; ++i)
+        w.add_float_data(1);
+    for (const char* file : {"m.onnx", "m\nEVIL file.onnx"})
+        folder.write(file, model.bytes());
+    const std::string evil = "m\nEVIL file.onnx";
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"inspect", evil},
+          {"inspect", "m.onnx", "--precision", "fp16"},
+          {"fuse", evil, "-o", "fused.onnx"},
+          {"bench", "m.onnx", "--no-measure", "--no-verify"},
+          {"bench", evil},
+          {"explain", evil},
+          {"explain", "m.onnx", "--node", "relu\nEVIL node"},
+          {"run", evil},
+          {"derive", "m.onnx", "--nodes", "node\nEVIL node,relu\nEVIL node"},
+          {"tactics", "m.onnx", "--device", "t4"},
+          {"quantize", "m.onnx", "-o", "q.onnx"},
+          {"batch", evil, "-o", "out", "--no-verify"}}) {
+        const auto ran = run(command);
+        EXPECT_EQ((ran.output + ran.errors).find("\nEVIL"), std::string::npos)
+            << command[0] << ": " << ran.output << ran.errors;
+    }
+}
+
 TEST_F(CliModel, OperatorsThatCannotBeRunAreListedWithTheirNodes) {
     ModelBuilder model = relu();
     model.node("Wobble", {"x"}, {"z"}).set_domain("com.example");
