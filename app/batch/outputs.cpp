@@ -53,6 +53,9 @@ void clearHalfWritten(const std::string& folder) {
     });
 }
 
+/// Kinds of reasons that gates give, and nothing else.
+constexpr const char* gateReasons[] = {"time:", "gate:", "expect:", "unknown:"};
+
 constexpr const char* marker = ".fuselage-batch"; ///< in a folder of models that a run made
 constexpr std::string_view modelEnding = ".onnx";
 
@@ -103,6 +106,12 @@ void clearOutputs(const std::string& folder) {
          at.increment(error))
         if (isModelFile(at->path().filename().string()))
             fs::remove(at->path(), ignored);
+}
+
+void clearEarlierOutputs(const std::string& folder) {
+    std::error_code failed;
+    if (fs::exists(fs::path(folder) / "models" / marker, failed))
+        clearOutputs(folder);
 }
 
 Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
@@ -167,8 +176,8 @@ Result<RunReport> mergeRuns(std::vector<RunReport> runs) {
             out.reasons.push_back(fmt::format("partial:shard {}/{}", shard, first.shards));
     for (RunReport& run : runs) {
         for (const std::string& reason : run.reasons)
-            if (!reason.starts_with("time:") && !reason.starts_with("gate:") &&
-                !reason.starts_with("expect:"))
+            if (std::none_of(std::begin(gateReasons), std::end(gateReasons),
+                             [&](const char* kind) { return reason.starts_with(kind); }))
                 out.reasons.push_back(reason);
         std::move(run.models.begin(), run.models.end(), std::back_inserter(out.models));
     }

@@ -23,6 +23,9 @@ Result<void> claimModels(const std::string& folder);
 /// Removes what runs wrote there: reports, and the files of their models.
 void clearOutputs(const std::string& folder);
 
+/// The same where a run made the folder; another one stays as it is.
+void clearEarlierOutputs(const std::string& folder);
+
 /// results.json, timings.json, report.html and the other formats. One writer at a time: others
 /// wait. Error "save.write".
 Result<void> writeOutputs(const app::RunReport& run, const std::string& folder);

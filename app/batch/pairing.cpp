@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace fuselage::batch {
@@ -35,6 +36,29 @@ Failure wrongMap(const std::string& what, const RunReport& a, const RunReport& b
     return failure(
         "usage.map", what, "--map",
         fmt::format("write --map A=B once for each pair; A has {}, B has {}", idsOf(a), idsOf(b)));
+}
+
+/// The row of a model of A; none: it is compared.
+std::optional<app::GateRow> lostRow(const ModelRun& before, const ModelRun* now, bool byBaseline) {
+    using State = ModelRun::State;
+    app::GateRow row;
+    row.id = "lost";
+    row.model = now == nullptr ? before.id : now->id;
+    if (now == nullptr || !now->report) {
+        row.metric = "state";
+        row.base = row.limit = nameOf(State::Done);
+        row.now = now == nullptr ? "missing" : nameOf(now->state);
+        row.note = now == nullptr ? "A has it and B has not" : now->message;
+        return row;
+    }
+    if (!byBaseline || areOfOneKind(before, *now))
+        return {};
+    row.metric = "kind";
+    row.base = kindOf(*before.report);
+    row.now = kindOf(*now->report);
+    row.limit = "the same";
+    row.note = "no gate compares the two";
+    return row;
 }
 
 } // namespace
@@ -94,6 +118,34 @@ Result<void> requirePairs(const RunReport& a, const RunReport& b, const Pairs& p
         return failure("usage.compare", "nothing was compared: " + kinds, "",
                        "make both with the same --device, --backend, --precision and --dim");
     return {};
+}
+
+std::vector<std::string> reasonsOfItself(const RunReport& b) {
+    std::vector<std::string> out;
+    for (const std::string& shard : app::missingShards(b))
+        out.push_back("partial:" + shard);
+    for (const ModelRun& model : b.models)
+        if (model.report && !model.report->agreement.empty() && !model.report->verified())
+            out.push_back("verify:" + model.id);
+    return out;
+}
+
+void addLost(const RunReport& a, const Pairs& pairs, bool byBaseline, bool fail, RunReport& b) {
+    for (const ModelRun& before : a.models) {
+        if (!before.report) // nothing to lose
+            continue;
+        auto pair = std::find_if(pairs.begin(), pairs.end(),
+                                 [&](const auto& each) { return each.second == &before; });
+        auto row =
+            lostRow(before, pair == pairs.end() ? nullptr : modelOf(b, pair->first), byBaseline);
+        if (!row)
+            continue;
+        row->verdict = fail ? app::GateRow::Verdict::Fail : app::GateRow::Verdict::Warn;
+        if (fail)
+            b.reasons.push_back("lost:" + row->model);
+        b.gates.push_back(std::move(*row));
+    }
+    settle(b);
 }
 
 } // namespace fuselage::batch

@@ -28,4 +28,13 @@ bool areOfOneKind(const app::ModelRun& a, const app::ModelRun& b);
 Result<void> requirePairs(const app::RunReport& a, const app::RunReport& b, const Pairs& pairs,
                           bool byBaseline);
 
+/// Why B is not whole and right, whatever it is compared with: "verify:MODEL", "partial:shard I/N".
+std::vector<std::string> reasonsOfItself(const app::RunReport& b);
+
+/// What of A the comparison has lost, as rows "lost" of B: models that ran in A and that B has not
+/// or could not run; where `byBaseline`, also pairs of two kinds, which no gate compares. Where
+/// `fail` they fail it, by reasons "lost:MODEL", else they warn.
+void addLost(const app::RunReport& a, const Pairs& pairs, bool byBaseline, bool fail,
+             app::RunReport& b);
+
 } // namespace fuselage::batch

@@ -132,13 +132,17 @@ Result<void> prepare(Options& options, bool timed) {
     for (const std::string& word : run.forward)
         config.text(word);
     run.config = config.hex();
+    Judged judged{true, options.bench.verify};
     if (options.measure == "on" || (options.measure == "auto" && timed)) {
         run.jobs = 1; // two at once would measure each other
     } else {
-        if (auto ready = requireMeasured(options.gates); !ready)
-            return failure(ready.error());
+        judged.times = false;
         run.forward.emplace_back("--no-measure");
     }
+    if (auto fine = requireJudged(options.gates.failOn, judged, "add --measure on",
+                                  "leave out --no-verify");
+        !fine)
+        return failure(fine.error());
     // What is computed does not depend on threads; so many jobs share the machine.
     if (run.jobs > 1 && options.bench.run.threads == 0)
         run.forward.push_back(fmt::format(
@@ -147,7 +151,7 @@ Result<void> prepare(Options& options, bool timed) {
 }
 
 int run(Options& options) {
-    auto gates = loadGates(options.gates);
+    auto gates = loadGates(options.gates, Against::Baseline);
     if (!gates)
         return reportError(gates.error());
     const bool timed = std::any_of(gates->begin(), gates->end(), [](const batch::Gate& gate) {
@@ -161,12 +165,12 @@ int run(Options& options) {
     auto library = app::requireRuleLibrary(options.rewrite.rules);
     if (!library)
         return reportError(library.error()); // once, not for every model
-    std::vector<std::string> ids, rules;
-    for (const batch::ModelFile& model : *models)
-        ids.push_back(model.id);
+    batch::Names names;
+    for (const batch::ModelFile& model : *models) // of all shards
+        names.models.push_back(model.id);
     for (const Rule& rule : library->loaded.rules.rules)
-        rules.push_back(rule.name);
-    noteUnknown(*gates, ids, rules);
+        names.rules.push_back(rule.name);
+    noteUnmatched(*gates, names);
     ConsoleProgress progress(true);
     auto log = [&](const std::string& line) {
         if (!options.rewrite.quiet)
@@ -181,6 +185,7 @@ int run(Options& options) {
     };
     if (auto judged = applyGates(options.gates, *gates, again, *result); !judged)
         return reportError(judged.error());
+    addUnmatched(options.gates, *gates, names, *result);
     if (options.redact)
         for (app::ModelRun& model : result->models) {
             model.file = std::filesystem::path(model.file).filename().string();
@@ -236,7 +241,7 @@ Action addBatch(CLI::App& app) {
         "no fused models");
     app.add_flag_callback(
         "--no-models", [&batch] { batch.keepModels = false; }, "do not write the fused models");
-    addGateOptions(app, options->gates);
+    addGateOptions(app, options->gates, Against::Baseline);
     return [options, &app] {
         auto fits = checkTuneOptions(app, options->bench.run.backend);
         return fits ? run(*options) : reportError(fits.error());

@@ -9,6 +9,7 @@
 #include "app/pipeline/bench.h"
 #include "app/pipeline/compiled.h"
 #include "app/quantize/node_error.h"
+#include "app/report/escape.h"
 #include "app/report/redact.h"
 #include "app/report/render.h"
 #include "app/report/text.h"
@@ -134,8 +135,14 @@ int run(Options& options) {
                         nameOf(options.bench.run.backend) + "`",
                     "--compile", "leave out --backend, or write --backend cuda")
                 .error);
-    if (auto wellFormed = brokenConditions(options.failOn, {}); !wellFormed)
-        return reportError(wellFormed.error());
+    auto conditions = loadConditions(options.failOn);
+    if (!conditions)
+        return reportError(conditions.error());
+    if (auto judged = requireJudged(options.failOn, {options.bench.measure, options.bench.verify},
+                                    "leave out --no-measure", "leave out --no-verify");
+        !judged)
+        return reportError(judged.error());
+    noteUnmatched(*conditions, {{}, ruleNames(*conditions, options.rewrite.rules)});
     if (options.redact && !options.saveFused.empty())
         return reportError(failure("usage.redact", "a model holds all names and weights",
                                    "--save-fused", "leave it out, or --redact")
@@ -184,12 +191,10 @@ int run(Options& options) {
     const bool asksToRun = options.bench.measure || options.bench.verify || options.bench.counters;
     if (result->unusable && !result->compiled && asksToRun)
         return reportError(*result->unusable);
-    auto broken = brokenConditions(options.failOn, result->report);
-    if (!broken)
-        return reportError(broken.error());
-    if (!onOutput)
-        for (const std::string& line : *broken)
-            printOut("fails on " + line + "\n");
+    const std::vector<std::string> broken = brokenConditions(*conditions, result->report);
+    for (const std::string& line : broken)
+        onOutput ? fmt::print(stderr, "fuselage: fails on {}\n", app::visible(line))
+                 : printOut("fails on " + line + "\n");
     const bool stopped = options.bench.verifySeconds > 0 && result->report.agreement.empty();
     bool failed =
         options.bench.verify && !stopped && !result->unusable && !result->report.verified();
@@ -198,7 +203,7 @@ int run(Options& options) {
                    app::failedChecks(result->report),
                    options.redact ? "" // its nodes have names
                                   : overflowText(options.bench, result->report, progress));
-    return failed ? ExitVerification : broken->empty() ? ExitOk : ExitGate;
+    return failed ? ExitVerification : broken.empty() ? ExitOk : ExitGate;
 }
 
 } // namespace
@@ -234,7 +239,8 @@ Action addBench(CLI::App& app) {
     app.add_option("--save-fused", options->saveFused, "write the fused model");
     app.add_option("--fail-on", options->failOn,
                    "exit code 1 where a condition on a metric holds, e.g. 'slower_matches > 0', "
-                   "'fallbacks > 0' or 'speed_up < 1.1'; repeatable")
+                   "'fallbacks > 0' or 'speed_up < 1.1', or the metric was not measured; "
+                   "repeatable")
         ->delimiter(',');
     app.add_option("--dump-kernels", bench.dumpKernels,
                    "folder for every generated kernel of the fused plan as CUDA text with a repro");

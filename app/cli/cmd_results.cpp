@@ -15,6 +15,8 @@
 #include "app/report/csv.h"
 #include "app/report/format.h"
 #include "app/report/junit.h"
+#include "core/support/file.h"
+#include "core/support/links.h"
 #include "core/support/text.h"
 
 #include <CLI/CLI.hpp>
@@ -31,6 +33,12 @@ namespace {
 using app::ModelRun;
 using app::RunReport;
 
+namespace fs = std::filesystem;
+
+constexpr const char* madeWithTimes =
+    "make what is given here with times: `batch --measure on`, or `bench` without --no-measure";
+constexpr const char* madeWithChecks = "make what is given here without --no-verify";
+
 constexpr auto nothingRuns = [](const ModelRun&) -> std::optional<app::Report> { return {}; };
 
 /// What compare writes: of the comparison, and of B with its gates.
@@ -45,7 +53,7 @@ constexpr Format formats[] = {
      [](const app::Comparison&, const RunReport& b) { return app::renderGatesCsv(b); }},
     {".md", app::renderComparisonMarkdown},
     {".json", app::renderComparisonJson},
-    {".txt", [](const app::Comparison& c, const RunReport&) { return app::renderComparison(c); }},
+    {".txt", app::renderComparisonText},
 };
 
 const Format* formatOf(const std::string& path) {
@@ -58,36 +66,69 @@ std::string endings() {
     return joined(formats, std::mem_fn(&Format::ending));
 }
 
-Result<void> checkReports(const std::vector<std::string>& paths) {
-    for (const std::string& path : paths) {
-        if (formatOf(path) == nullptr)
-            return failure("usage.report", "no report format for `" + path + "`", "--report",
-                           "end the name in one of: " + endings());
-        if (auto fine = checkWritable(path); !fine)
-            return fine;
-    }
-    return {};
-}
-
 struct Compare {
     std::string before, now;
     std::vector<std::string> mapped; ///< "A=B"
     std::vector<std::string> reports;
     GateOptions gates;
+    bool saysWhatIsLost = false; ///< --lost was given
 };
 
-int compare(const Compare& options) {
-    if (auto fine = checkReports(options.reports); !fine)
-        return reportError(fine.error());
-    for (const std::string& path : options.reports)
+Result<void> checkReports(const Compare& options) {
+    for (const std::string& path : options.reports) {
+        if (formatOf(path) == nullptr)
+            return failure("usage.report", "no report format for `" + path + "`", "--report",
+                           "end the name in one of: " + endings());
+        if (auto fine = checkWritable(path); !fine)
+            return fine;
         for (const std::string& read : {options.before, options.now}) {
             std::error_code failed;
-            if (std::filesystem::equivalent(path, read, failed))
-                return reportError(failure("usage.output", "this is one of the two reports", path,
-                                           "give --report another name")
-                                       .error);
+            if (fs::equivalent(path, read, failed))
+                return failure("usage.output", "this is one of the two reports", path,
+                               "give --report another name");
         }
-    auto gates = loadGates(options.gates, Regress::HasDefaults);
+    }
+    return {};
+}
+
+/// However this comparison ends, an earlier one's report would look like its own.
+void removeEarlier(const std::vector<std::string>& reports) {
+    std::error_code failed;
+    for (const std::string& path : reports)
+        if (fs::is_regular_file(path, failed))
+            fs::remove(behindLinks(path), failed);
+}
+
+/// Gates judge B alone by A: earlier verdicts of B are not this comparison's. What is wrong with B
+/// itself is: wrong results, a part that is missing.
+void judgeByA(const Compare& options, const std::vector<batch::Gate>& gates, bool byBaseline,
+              const batch::Pairs& pairs, const RunReport& a, RunReport& b) {
+    auto baseline = [&](const ModelRun& model) -> std::optional<batch::Baseline> {
+        auto other = pairs.find(model.id);
+        if (other == pairs.end() || !batch::areOfOneKind(*other->second, model))
+            return {};
+        return batch::Baseline{*other->second->report, {}};
+    };
+    batch::judge({gates, batch::Policy::Lenient, baseline, nothingRuns, true,
+                  "A has nothing to compare it with"},
+                 b);
+    batch::addLost(a, pairs, byBaseline, options.gates.lost == "fail", b);
+    batch::Names names = namesOf(gates, {&a, &b});
+    // The name that A has of a model which B calls otherwise is none of B's.
+    std::erase_if(names.models, [&](const std::string& name) {
+        const bool isOfB = std::any_of(b.models.begin(), b.models.end(),
+                                       [&](const ModelRun& model) { return model.id == name; });
+        return !isOfB && std::any_of(pairs.begin(), pairs.end(),
+                                     [&](const auto& pair) { return pair.second->id == name; });
+    });
+    addUnmatched(options.gates, gates, names, b);
+}
+
+int compare(const Compare& options) {
+    if (auto fine = checkReports(options); !fine)
+        return reportError(fine.error());
+    removeEarlier(options.reports);
+    auto gates = loadGates(options.gates, Against::FirstRun);
     if (!gates)
         return reportError(gates.error());
     auto before = batch::readOutputs(options.before);
@@ -105,25 +146,24 @@ int compare(const Compare& options) {
                     [](const std::string& path) { return path.starts_with("-."); });
     if (!onOutput)
         printOut(app::renderComparison(comparison));
-    const bool asked = !gates->empty() || !options.gates.failOn.empty();
+    const bool asked = !gates->empty() || !options.gates.failOn.empty() || options.saysWhatIsLost;
     const bool byBaseline = std::any_of(gates->begin(), gates->end(), batch::comparesWithBaseline);
-    if (asked)
+    now->gates.clear();
+    now->reasons = asked ? batch::reasonsOfItself(*now) : std::vector<std::string>();
+    app::settle(*now);
+    if (asked) {
         if (auto some = batch::requirePairs(*before, *now, *pairs, byBaseline); !some)
             return reportError(some.error());
-    // Gates judge B alone by A: earlier verdicts of B are not this comparison's.
-    now->gates.clear();
-    now->reasons.clear();
-    auto baseline = [&](const ModelRun& model) -> std::optional<batch::Baseline> {
-        auto other = pairs->find(model.id);
-        if (other == pairs->end() || !batch::areOfOneKind(*other->second, model))
-            return {};
-        return batch::Baseline{*other->second->report, {}};
-    };
-    batch::judge({*gates, batch::Policy::Lenient, baseline, nothingRuns, true}, *now);
+        if (auto judged =
+                requireJudged(options.gates.failOn, judgedOf(*now), madeWithTimes, madeWithChecks);
+            !judged)
+            return reportError(judged.error());
+        judgeByA(options, *gates, byBaseline, *pairs, *before, *now);
+    }
     for (const std::string& path : options.reports)
         if (auto written = writeFile(path, formatOf(path)->render(comparison, *now)); !written)
             return reportError(written.error());
-    if (gates->empty())
+    if (!asked)
         return ExitOk;
     return onOutput ? exitCodeOf(*now, options.gates) : printVerdict(*now, options.gates);
 }
@@ -135,7 +175,14 @@ struct Merge {
 };
 
 int merge(const Merge& options) {
-    auto gates = loadGates(options.gates);
+    const bool isInput =
+        std::any_of(options.folders.begin(), options.folders.end(), [&](const std::string& folder) {
+            std::error_code failed;
+            return fs::equivalent(folder, options.output, failed);
+        });
+    if (!isInput) // however this one ends, an earlier merge would look like it
+        batch::clearEarlierOutputs(options.output);
+    auto gates = loadGates(options.gates, Against::Baseline);
     if (!gates)
         return reportError(gates.error());
     std::vector<RunReport> runs;
@@ -148,8 +195,16 @@ int merge(const Merge& options) {
     auto merged = batch::mergeRuns(runs);
     if (!merged)
         return reportError(merged.error());
+    if (auto judged =
+            requireJudged(options.gates.failOn, judgedOf(*merged), madeWithTimes, madeWithChecks);
+        !judged)
+        return reportError(judged.error());
     if (auto judged = applyGates(options.gates, *gates, nothingRuns, *merged, true); !judged)
         return reportError(judged.error());
+    addUnmatched(options.gates, *gates, namesOf(*gates, {&*merged}), *merged);
+    if (gates->empty() && std::any_of(runs.begin(), runs.end(),
+                                      [](const RunReport& run) { return !run.gates.empty(); }))
+        printNotes({"what gates said of the shards is left out: give them to merge too"}, false);
     for (size_t i = 0; i < runs.size(); ++i)
         if (auto copied = batch::copyModels(runs[i], options.folders[i], options.output); !copied)
             return reportError(copied.error());
@@ -217,15 +272,19 @@ Action addCompare(CLI::App& app) {
     app.add_option("--report", options->reports,
                    "write the comparison; format by ending: " + endings() +
                        "; -.json is standard output");
-    addGateOptions(app, options->gates);
-    return [options] { return compare(*options); };
+    addGateOptions(app, options->gates, Against::FirstRun);
+    const CLI::Option* lost = app.get_option("--lost");
+    return [options, lost] {
+        options->saysWhatIsLost = lost->count() > 0;
+        return compare(*options);
+    };
 }
 
 Action addMerge(CLI::App& app) {
     auto options = std::make_shared<Merge>();
     app.add_option("folders", options->folders, "folders of all shards")->required();
     app.add_option("-o,--output", options->output, "folder for the whole")->required();
-    addGateOptions(app, options->gates);
+    addGateOptions(app, options->gates, Against::Baseline);
     return [options] { return merge(*options); };
 }
 

@@ -4,23 +4,21 @@
 #include "app/batch/baseline.h"
 #include "app/batch/gates/metric.h"
 #include "app/cli/console.h"
-#include "app/report/escape.h"
 #include "app/report/github.h"
 #include "app/report/markdown.h"
-#include "app/report/verdict.h"
+#include "app/report/run_text.h"
 #include "core/support/file.h"
 #include "core/support/text.h"
-#include "dsl/suggest.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <set>
 
 namespace fuselage::cli {
 
@@ -47,7 +45,7 @@ Result<void> addFile(const std::string& path, Parse parse, std::vector<batch::Ga
 
 /// "regress", and not "slower_matches > 0".
 bool isWord(const std::string& text) {
-    return text == "regress" || text == "verify" || text == "expect";
+    return text == "regress" || text == "verify" || text == "expect" || text == "unknown";
 }
 
 /// What --fail-on holds besides its words.
@@ -60,7 +58,8 @@ Result<void> addConditions(const std::vector<std::string>& texts, std::vector<ba
         if (!gate)
             return failure("usage.gate",
                            isCondition ? "`" + text + "`: " + gate.error().message
-                                       : "`" + text + "` is none of regress, verify, expect, and " +
+                                       : "`" + text +
+                                             "` is none of regress, verify, expect, unknown, and " +
                                              gate.error().message,
                            "--fail-on", gate.error().fix);
         gates.push_back(std::move(*gate));
@@ -80,8 +79,9 @@ bool counts(const std::string& reason, const std::vector<std::string>& failOn) {
     if (std::none_of(failOn.begin(), failOn.end(), isWord))
         return true;
     const std::string kind = reason.substr(0, reason.find(':'));
-    const std::map<std::string, std::string> words{
-        {"gate", "regress"}, {"time", "regress"}, {"verify", "verify"}, {"expect", "expect"}};
+    const std::map<std::string, std::string> words{{"gate", "regress"},  {"time", "regress"},
+                                                   {"lost", "regress"},  {"verify", "verify"},
+                                                   {"expect", "expect"}, {"unknown", "unknown"}};
     auto word = words.find(kind);
     const std::string id = reason.substr(std::min(reason.size(), kind.size() + 1));
     return word == words.end() || std::find(failOn.begin(), failOn.end(), id) != failOn.end() ||
@@ -105,45 +105,46 @@ void tellGithub(const RunReport& run) {
         fmt::print(stderr, "fuselage: {}: the summary cannot be written\n", file);
 }
 
-/// "skipped time: e2e_us of 3 models (not measured here)": a gate that could not fail is not one
-/// that held.
-std::vector<std::string> skippedLines(const std::vector<GateRow>& gates) {
-    std::map<std::array<std::string, 3>, std::vector<std::string>> models;
-    for (const GateRow& gate : gates)
-        if (gate.verdict == GateRow::Verdict::Skipped)
-            models[{gate.id, gate.metric, gate.note}].push_back(gate.model);
-    std::vector<std::string> out;
-    out.reserve(models.size());
-    for (const auto& [row, names] : models)
-        out.push_back(fmt::format(
-            "skipped {}: {} of {} ({})", row[0], row[1],
-            names.size() == 1 ? names[0] : fmt::format("{} models", names.size()), row[2]));
-    return out;
+Failure nothingToFail(const char* word, const char* what, const char* fix) {
+    return failure("usage.gate", fmt::format("`{}` has no {} that could fail", word, what),
+                   "--fail-on", fix);
 }
 
 } // namespace
 
-void addGateOptions(CLI::App& app, GateOptions& options) {
+void addGateOptions(CLI::App& app, GateOptions& options, Against against) {
     app.add_option("--gate", options.gates,
                    "TOML file of limits on metrics: under [gate] a line each, e.g. launches = { "
                    "metric = \"launches\", max_increase = 0 } or time = { metric = \"e2e_us\", "
                    "max = 500 }, in us as the name says");
     app.add_option("--expect", options.expect, "TOML file of exact counts of rules");
-    app.add_option("--baseline", options.baseline, "folder of earlier results (see baseline)");
-    app.add_option("--baseline-policy", options.policy,
-                   "for models without one: fail, lenient or create")
-        ->check(CLI::IsMember({"fail", "lenient", "create"}))
-        ->capture_default_str();
+    if (against == Against::FirstRun) {
+        app.add_option(
+               "--lost", options.lost,
+               "where gates or --fail-on ask for a verdict, models that ran in A and that B "
+               "has not, could not run or made of another precision, device or size: fail "
+               "or warn")
+            ->check(CLI::IsMember({"fail", "warn"}))
+            ->capture_default_str();
+    } else {
+        app.add_option("--baseline", options.baseline, "folder of earlier results (see baseline)");
+        app.add_option("--baseline-policy", options.policy,
+                       "for models without one: fail, lenient or create")
+            ->check(CLI::IsMember({"fail", "lenient", "create"}))
+            ->capture_default_str();
+    }
     app.add_option("--fail-on", options.failOn,
-                   "what makes the exit code: regress, verify, expect (default: all); or a "
-                   "condition on a metric, e.g. 'slower_matches > 0'")
+                   "what makes the exit code: regress, verify, expect (default: these), unknown "
+                   "(names in gates that nothing has, which are warned of else); or a condition "
+                   "on a metric, e.g. 'slower_matches > 0', that fails also where the metric was "
+                   "not measured")
         ->delimiter(',');
     app.add_flag("--exit-zero", options.exitZero, "exit codes 1, 4, 6 and 7 become 0");
     app.add_flag("--github", options.github,
                  "GitHub Actions: annotations, and the summary of the job");
 }
 
-Result<std::vector<batch::Gate>> loadGates(const GateOptions& options, Regress regress) {
+Result<std::vector<batch::Gate>> loadGates(const GateOptions& options, Against against) {
     std::vector<batch::Gate> out;
     if (auto added = addFile(options.gates, batch::parseGates, out); !added)
         return failure(added.error());
@@ -152,7 +153,7 @@ Result<std::vector<batch::Gate>> loadGates(const GateOptions& options, Regress r
     if (auto added = addConditions(options.failOn, out); !added)
         return failure(added.error());
     const bool byBaseline = std::any_of(out.begin(), out.end(), batch::comparesWithBaseline);
-    if (contains(options.failOn, "regress") && !byBaseline && regress == Regress::HasDefaults) {
+    if (contains(options.failOn, "regress") && !byBaseline && against == Against::FirstRun) {
         const auto defaults = batch::regressionGates();
         out.insert(out.end(), defaults.begin(), defaults.end());
         printNotes(
@@ -161,9 +162,14 @@ Result<std::vector<batch::Gate>> loadGates(const GateOptions& options, Regress r
                     [](const batch::Gate& gate) { return gate.metric + " " + limitText(gate); })},
             false);
     } else if (contains(options.failOn, "regress") && out.empty()) {
-        return failure("usage.gate", "`regress` has no gate that could fail", "--fail-on",
-                       "give limits with --gate, and --baseline for those on what may change");
+        return nothingToFail(
+            "regress", "gate",
+            "give limits with --gate, and --baseline for those on what may change");
     }
+    if (contains(options.failOn, "expect") && options.expect.empty())
+        return nothingToFail("expect", "count of a rule", "give exact counts with --expect");
+    if (contains(options.failOn, "unknown") && out.empty())
+        return nothingToFail("unknown", "gate", "give limits with --gate, or counts with --expect");
     if (!options.baseline.empty() && options.policy != "create" && !byBaseline)
         return failure("usage.gate", "no gate compares with the baseline", "--baseline",
                        "give limits on what may change with --gate, such as "
@@ -171,41 +177,102 @@ Result<std::vector<batch::Gate>> loadGates(const GateOptions& options, Regress r
     return out;
 }
 
-void noteUnknown(const std::vector<batch::Gate>& gates, const std::vector<std::string>& models,
-                 const std::vector<std::string>& rules) {
-    constexpr std::string_view ofRule = "matches.";
-    std::vector<std::string> otherModels, otherRules;
-    const auto note = [](const std::string& name, const std::vector<std::string>& known,
-                         std::vector<std::string>& unknown) {
-        if (!contains(known, name) && !contains(unknown, name))
-            unknown.push_back(name);
-    };
-    for (const batch::Gate& gate : gates) {
-        for (const std::string& model : gate.models)
-            note(model, models, otherModels);
-        if (gate.metric.starts_with(ofRule))
-            note(gate.metric.substr(ofRule.size()), rules, otherRules);
+Result<std::vector<batch::Gate>> loadConditions(const std::vector<std::string>& failOn) {
+    for (const std::string& text : failOn)
+        if (isWord(text) && text != "verify")
+            return failure("usage.gate",
+                           "`" + text + "` needs gates or an earlier run, and bench has neither",
+                           "--fail-on",
+                           "write a condition, e.g. 'slower_matches > 0'; or write a report and "
+                           "give it to `fuselage compare OLD NEW --fail-on regress`");
+    std::vector<batch::Gate> out;
+    if (auto added = addConditions(failOn, out); !added)
+        return failure(added.error());
+    return out;
+}
+
+Judged judgedOf(const RunReport& run) {
+    Judged out{false, false};
+    bool any = false;
+    for (const ModelRun& model : run.models)
+        if (model.report) {
+            any = true;
+            out.times |= model.report->before.measured || model.report->after.measured;
+            out.checks |= !model.report->agreement.empty();
+        }
+    return any ? out : Judged{}; // what did not run says why
+}
+
+Result<void> requireJudged(const std::vector<std::string>& failOn, Judged judged,
+                           const std::string& fixTimes, const std::string& fixChecks) {
+    std::vector<batch::Gate> conditions;
+    if (auto added = addConditions(failOn, conditions); !added)
+        return failure(added.error());
+    for (const batch::Gate& gate : conditions) {
+        if (!judged.times && batch::isTimed(gate.metric))
+            return failure("usage.gate",
+                           "`" + gate.id + "` asks for times, and nothing is measured", "--fail-on",
+                           fixTimes);
+        if (!judged.checks && gate.metric == "max_rel")
+            return failure("usage.gate",
+                           "`" + gate.id +
+                               "` asks how far results are from the reference's, and "
+                               "nothing is compared with it",
+                           "--fail-on", fixChecks);
     }
+    if (!judged.checks && contains(failOn, "verify"))
+        return failure("usage.gate",
+                       "nothing is compared with the reference that `verify` asks for", "--fail-on",
+                       fixChecks);
+    return {};
+}
+
+std::vector<std::string> ruleNames(const std::vector<batch::Gate>& gates,
+                                   const app::RuleOptions& rules) {
+    std::vector<std::string> out;
+    if (std::none_of(gates.begin(), gates.end(),
+                     [](const batch::Gate& gate) { return !batch::ruleOf(gate.metric).empty(); }))
+        return out;
+    if (auto library = app::requireRuleLibrary(rules))
+        for (const Rule& rule : library->loaded.rules.rules)
+            out.push_back(rule.name);
+    return out;
+}
+
+batch::Names namesOf(const std::vector<batch::Gate>& gates,
+                     const std::vector<const RunReport*>& runs) {
+    batch::Names out;
+    out.rules = ruleNames(gates, {});
+    out.rulesAreAll = false;
+    std::set<std::string> models, rules(out.rules.begin(), out.rules.end());
+    for (const RunReport* run : runs) {
+        out.modelsAreAll &= app::missingShards(*run).empty();
+        for (const ModelRun& model : run->models) {
+            models.insert(model.id);
+            if (model.report) {
+                for (const app::RuleReport& rule : model.report->rules)
+                    rules.insert(rule.rule);
+                for (const app::NearMissReport& miss : model.report->nearMisses)
+                    rules.insert(miss.rule);
+            }
+        }
+    }
+    out.models.assign(models.begin(), models.end());
+    out.rules.assign(rules.begin(), rules.end());
+    return out;
+}
+
+void noteUnmatched(const std::vector<batch::Gate>& gates, const batch::Names& names) {
     std::vector<std::string> notes;
-    if (!otherModels.empty())
-        notes.push_back(fmt::format("gates ask about {}, which this run has no model of; it has {}",
-                                    dsl::listed(otherModels), dsl::listed(models)));
-    if (!otherRules.empty())
-        notes.push_back(fmt::format("gates count matches of {}: no rule is called so",
-                                    dsl::listed(otherRules)));
+    for (const GateRow& row : batch::unmatched(gates, names))
+        notes.push_back(fmt::format("gate {}: {}{}", row.id,
+                                    row.model.empty() ? "" : "`" + row.model + "`: ", row.note));
     printNotes(notes, false);
 }
 
-Result<void> requireMeasured(const GateOptions& options) {
-    std::vector<batch::Gate> conditions;
-    if (auto added = addConditions(options.failOn, conditions); !added)
-        return failure(added.error());
-    for (const batch::Gate& gate : conditions)
-        if (batch::isTimed(gate.metric))
-            return failure("usage.gate",
-                           "`" + gate.id + "` asks for times, and nothing is measured", "--fail-on",
-                           "add --measure on");
-    return {};
+void addUnmatched(const GateOptions& options, const std::vector<batch::Gate>& gates,
+                  const batch::Names& names, RunReport& run) {
+    batch::addUnmatched(batch::unmatched(gates, names), contains(options.failOn, "unknown"), run);
 }
 
 Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gate>& gates,
@@ -239,23 +306,19 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
     return {};
 }
 
-Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>& conditions,
-                                                  const app::Report& report) {
-    std::vector<batch::Gate> gates;
-    if (auto added = addConditions(conditions, gates); !added)
-        return failure(added.error());
+std::vector<std::string> brokenConditions(const std::vector<batch::Gate>& conditions,
+                                          const app::Report& report) {
     std::vector<std::string> out;
-    for (const batch::Gate& gate : gates) {
+    for (const batch::Gate& gate : conditions) {
         const auto value = batch::metricOf(report, gate.metric);
         // The fused nodes that could be judged are none, which no verdict may be made of.
-        if (!value && gate.metric == "slower_matches" && app::hasTooFewRuns(report))
-            printNotes({"`" + gate.id + "` cannot be judged: " +
-                        batch::whyMissing(report, gate.metric) + "; give more --seconds"},
+        if (const std::string why = value ? "" : batch::whyMissing(report, gate.metric);
+            why == batch::tooFewRuns)
+            printNotes({"`" + gate.id + "` cannot be judged: " + why + "; give more --seconds"},
                        false);
-        else if (!value && batch::isMeasured(gate.metric))
+        else if (!value)
             out.push_back(fmt::format("{}: {} was not measured", gate.id, gate.metric));
-        if (value &&
-            ((gate.max && value->value > *gate.max) || (gate.min && value->value < *gate.min)))
+        else if (!batch::isWithinBounds(gate, value->value))
             out.push_back(fmt::format("{}: {} is {}, limit {}", gate.id, gate.metric, text(*value),
                                       limitText(gate)));
     }
@@ -263,25 +326,14 @@ Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>
 }
 
 int printVerdict(const RunReport& run, const GateOptions& options) {
-    std::string out = verdictLine(run) + "\n";
-    const auto addLine = [&](const std::string& text) { // names in it are no lines of their own
-        out += "  " + app::visible(text) + "\n";
-    };
-    for (const GateRow& gate : run.gates)
-        if (gate.verdict != GateRow::Verdict::Pass && gate.verdict != GateRow::Verdict::Skipped)
-            addLine(fmt::format("{} {}: {}{} is {}, limit {}{}", nameOf(gate.verdict), gate.model,
-                                gate.metric, gate.base.empty() ? "" : " was " + gate.base + ",",
-                                gate.now.empty() ? "unknown" : gate.now, gate.limit,
-                                gate.note.empty() ? "" : " (" + gate.note + ")"));
-    for (const std::string& line : skippedLines(run.gates))
-        addLine(line);
-    for (const ModelRun& model : run.models)
-        if (model.state != ModelRun::State::Done)
-            addLine(fmt::format("{} {}: {}", nameOf(model.state), model.id, model.message));
-    printOut(out);
+    printOut(app::renderVerdict(run));
+    const int code = exitCodeOf(run, options);
+    if (code == 0 && run.exitCode != 0)
+        printOut(fmt::format("  exit code 0 and not {}, as {} says\n", run.exitCode,
+                             options.exitZero ? "--exit-zero" : "--fail-on"));
     if (options.github)
         tellGithub(run);
-    return exitCodeOf(run, options);
+    return code;
 }
 
 int exitCodeOf(const RunReport& run, const GateOptions& options) {

@@ -4,8 +4,11 @@
 #pragma once
 
 #include "app/batch/gates/evaluate.h"
+#include "app/batch/gates/unmatched.h"
+#include "app/pipeline/rules.h"
 #include "app/report/run_report.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,34 +22,61 @@ struct GateOptions {
     std::string gates, expect; ///< files
     std::string baseline;      ///< folder
     std::string policy = "fail";
-    /// "regress", "verify", "expect", none of these: all; and conditions "slower_matches > 0".
+    std::string lost = "fail"; ///< of compare: what a model of A does that is not compared
+    /// "regress", "verify", "expect", none of these: all; "unknown"; and conditions
+    /// "slower_matches > 0".
     std::vector<std::string> failOn;
     bool exitZero = false;
     bool github = false;
 };
 
-/// --gate, --expect, --baseline, --baseline-policy, --fail-on, --exit-zero, --github
-void addGateOptions(CLI::App& app, GateOptions& options);
+/// What a run is held against: --baseline, which needs gates that say what may change; or the first
+/// of two runs, for which `--fail-on regress` has regressionGates of its own.
+enum class Against : uint8_t { Baseline, FirstRun };
 
-/// What `--fail-on regress` is where no gate compares with a baseline: a mistake, or
-/// regressionGates, which a note says.
-enum class Regress : uint8_t { NeedsGates, HasDefaults };
+/// --gate, --expect, --fail-on, --exit-zero, --github; --baseline and --baseline-policy, or --lost.
+void addGateOptions(CLI::App& app, GateOptions& options, Against against);
 
-/// Gates and expectations of the files. Errors "file.read", "usage.gate".
-Result<std::vector<batch::Gate>> loadGates(const GateOptions& options,
-                                           Regress regress = Regress::NeedsGates);
+/// Gates and expectations of the files, and conditions. Errors "file.read", "usage.gate".
+Result<std::vector<batch::Gate>> loadGates(const GateOptions& options, Against against);
 
-/// Says which models and rules gates name that are none of these: perhaps one was renamed.
-void noteUnknown(const std::vector<batch::Gate>& gates, const std::vector<std::string>& models,
-                 const std::vector<std::string>& rules);
+/// The conditions that --fail-on of bench holds. Error "usage.gate": also of a word that needs
+/// something to compare with.
+Result<std::vector<batch::Gate>> loadConditions(const std::vector<std::string>& failOn);
 
-/// Those of the conditions that hold, each as a line: "slower_matches > 0: slower_matches is 2".
-/// A condition on what was not measured is one of them. Error "usage.gate".
-Result<std::vector<std::string>> brokenConditions(const std::vector<std::string>& conditions,
-                                                  const app::Report& report);
+/// What there is to judge, or will be.
+struct Judged {
+    bool times = true;  ///< something is measured
+    bool checks = true; ///< something is compared with the reference
+};
 
-/// Before a run without measurements. Error "usage.gate": a condition asks for them.
-Result<void> requireMeasured(const GateOptions& options);
+Judged judgedOf(const app::RunReport& run);
+
+/// Error "usage.gate" where --fail-on asks for times or checks that no model has. `fix` is for
+/// what is missing, "times" or "checks".
+Result<void> requireJudged(const std::vector<std::string>& failOn, Judged judged,
+                           const std::string& fixTimes, const std::string& fixChecks);
+
+/// What gates may name, of runs that are over: their models, the rules that fired in them and
+/// those of the library.
+batch::Names namesOf(const std::vector<batch::Gate>& gates,
+                     const std::vector<const app::RunReport*>& runs);
+
+/// Rules of the library with `rules`; empty where no gate names a rule.
+std::vector<std::string> ruleNames(const std::vector<batch::Gate>& gates,
+                                   const app::RuleOptions& rules);
+
+/// Says before a run which names of gates nothing has.
+void noteUnmatched(const std::vector<batch::Gate>& gates, const batch::Names& names);
+
+/// Rows of those names behind the verdicts; with `--fail-on unknown` they fail.
+void addUnmatched(const GateOptions& options, const std::vector<batch::Gate>& gates,
+                  const batch::Names& names, app::RunReport& run);
+
+/// Those of the conditions that fail, each as a line: "slower_matches > 0: slower_matches is 2". A
+/// condition on what was not measured is one of them.
+std::vector<std::string> brokenConditions(const std::vector<batch::Gate>& conditions,
+                                          const app::Report& report);
 
 using Again = FunctionRef<std::optional<app::Report>(const app::ModelRun& model)>;
 

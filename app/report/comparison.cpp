@@ -5,6 +5,7 @@
 #include "app/report/format.h"
 #include "app/report/markdown.h"
 #include "app/report/markdown_internal.h"
+#include "app/report/run_text.h"
 
 #include <fmt/format.h>
 
@@ -93,6 +94,10 @@ std::string renderComparison(const Comparison& comparison) {
         out += model.metrics.empty() && lines.empty() ? "  no difference\n" : table.text();
     }
     return out;
+}
+
+std::string renderComparisonText(const Comparison& comparison, const RunReport& b) {
+    return renderComparison(comparison) + "\n" + renderVerdict(b);
 }
 
 std::string renderComparisonMarkdown(const Comparison& comparison, const RunReport& b) {

@@ -52,6 +52,9 @@ using Comparison = std::vector<ModelComparison>;
 
 std::string renderComparison(const Comparison& comparison);
 
+/// The same, and below it what the gates of B say.
+std::string renderComparisonText(const Comparison& comparison, const RunReport& b);
+
 /// Between the verdict and the rest of the Markdown of the run B, whose gates were judged by A.
 std::string renderComparisonMarkdown(const Comparison& comparison, const RunReport& b);
 

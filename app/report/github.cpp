@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/report/github.h"
 
+#include "app/report/run_text.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -64,6 +66,12 @@ std::vector<Annotation> annotationsOf(const RunReport& run) {
                                  gate.base.empty() ? "unknown" : gate.base,
                                  gate.now.empty() ? "unknown" : gate.now, gate.limit, gate.note)});
     }
+    for (const GateRow* gate : rowsOfNoModel(run))
+        if (const char* command = commandOf(gate->verdict))
+            out.push_back(
+                {command, "",
+                 fmt::format("{}gate {}", gate->model.empty() ? "" : gate->model + ": ", gate->id),
+                 gateText(*gate)});
     // "error" < "notice" < "warning": only the first place matters.
     std::stable_partition(out.begin(), out.end(), [](const Annotation& annotation) {
         return std::string_view(annotation.command) == "error";

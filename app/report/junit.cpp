@@ -2,8 +2,11 @@
 #include "app/report/junit.h"
 
 #include "app/report/escape.h"
+#include "app/report/run_text.h"
 
 #include <fmt/format.h>
+
+#include <map>
 
 namespace fuselage::app {
 
@@ -112,6 +115,11 @@ std::string renderJUnit(const RunReport& run) {
         addSuite(shard, {{"run", Case::Outcome::Broken, "its folder is missing", 0}}, 0);
     for (const ModelRun& model : run.models)
         addSuite(model.id, casesOf(run, model), model.seconds);
+    std::map<std::string, std::vector<Case>> others; // of models that are gone, and of none
+    for (const GateRow* gate : rowsOfNoModel(run))
+        others[gate->model.empty() ? "gates" : gate->model].push_back(gateCase(*gate));
+    for (const auto& [name, cases] : others)
+        addSuite(name, cases, 0);
     return "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"fuselage\" " +
            all.text() + ">\n" + suites + "</testsuites>\n";
 }

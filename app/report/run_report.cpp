@@ -26,8 +26,8 @@ bool find(const Names& names, const std::string& name, Enum& out) {
 
 /// Worst first.
 constexpr std::pair<const char*, int> reasonKinds[] = {
-    {"internal", 10}, {"usage", 2},  {"input", 3}, {"verify", 4}, {"gate", 1},
-    {"time", 1},      {"expect", 1}, {"limit", 6}, {"device", 5}, {"partial", 7}};
+    {"internal", 10}, {"usage", 2}, {"input", 3},   {"verify", 4}, {"gate", 1},   {"time", 1},
+    {"expect", 1},    {"lost", 1},  {"unknown", 1}, {"limit", 6},  {"device", 5}, {"partial", 7}};
 
 std::string counted(size_t count, const char* noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");

@@ -53,7 +53,8 @@ bool fromName(const std::string& name, GateRow::Verdict& verdict);
 
 struct RunReport {
     std::vector<ModelRun> models; ///< sorted by id
-    std::vector<GateRow> gates;   ///< sorted by model, then in the order of the gate file
+    /// Sorted by model, then in the order of the gate file; then those of no model of this run.
+    std::vector<GateRow> gates;
     int exitCode = 0;
     std::vector<std::string> reasons; ///< "gate:launches", "verify", sorted
     std::string version;              ///< of the program
@@ -63,7 +64,8 @@ struct RunReport {
 
 /// The exit code that reasons stand for: the first of 10, 2, 3, 4, 1, 6, 5, 7 that one of them asks
 /// for, 0 without reasons. A reason is "kind:name"; kinds are "internal", "usage", "input",
-/// "verify", "gate", "time", "expect", "limit", "device", "partial".
+/// "verify", "gate", "time", "expect", "lost" (a model that is not compared), "unknown" (a gate
+/// that fits nothing), "limit", "device", "partial".
 int exitCodeOf(const std::vector<std::string>& reasons);
 
 /// "shard 2/4": parts of the run that were not there when it was joined.

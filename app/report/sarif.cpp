@@ -2,6 +2,7 @@
 #include "app/report/sarif.h"
 
 #include "app/report/json_internal.h"
+#include "app/report/run_text.h"
 #include "core/support/hash.h"
 
 #include <fmt/format.h>
@@ -100,15 +101,13 @@ std::vector<Finding> findingsOf(const RunReport& run) {
     for (const GateRow& gate : run.gates) {
         if (gate.verdict != GateRow::Verdict::Fail && gate.verdict != GateRow::Verdict::Warn)
             continue;
-        std::string file = gate.model;
+        std::string file = gate.model.empty() ? "results.json" : gate.model;
         for (const ModelRun& model : run.models)
             if (model.id == gate.model)
                 file = model.file;
         out.push_back({"gate." + gate.id,
                        gate.verdict == GateRow::Verdict::Fail ? "error" : "warning",
-                       fmt::format("{}: {} was {}, is {}, limit {}", gate.model, gate.metric,
-                                   gate.base.empty() ? "unknown" : gate.base,
-                                   gate.now.empty() ? "unknown" : gate.now, gate.limit),
+                       (gate.model.empty() ? gate.id : gate.model) + ": " + gateText(gate),
                        file,
                        0,
                        "",

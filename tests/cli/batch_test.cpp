@@ -369,8 +369,8 @@ TEST_F(CliBatch, BrokenRulesAreToldOnceAndInFull) {
 TEST_F(CliBatch, WhatGatesNameAndNobodyHasIsNoted) {
     folder.write("expect.toml", "[renamed]\nConvBNReLU = 1\n[unet]\nConvBNRelu = 0\n");
     const ProcessResult ran = batch("out", {"--expect", "expect.toml"});
-    for (const char* piece : {"gates ask about renamed, which", "it has lstm, unet",
-                              "gates count matches of ConvBNRelu: no rule is called so"})
+    for (const char* piece : {"`renamed`: no model here is called so; there is `lstm`, `unet`",
+                              "no rule is called `ConvBNRelu`; did you mean `ConvBNReLU`?"})
         EXPECT_NE(ran.errors.find(piece), std::string::npos) << ran.errors;
 }
 

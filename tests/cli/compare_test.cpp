@@ -147,7 +147,11 @@ TEST_F(CliCompare, ATimeThatIsSlowerBeyondDoubtFails) {
     EXPECT_EQ(ran.exitCode, ExitGate) << ran.output;
     expectHas(ran.errors, "no --gate says what a regression is: launches +0, logical_bytes +0 B, "
                           "e2e_us +5 %");
-    EXPECT_EQ(compare({"--fail-on", "verify", "--gate", "gates.toml"}).exitCode, ExitOk);
+    folder.write("expect.toml", "[m]\nNothing = 0\n");
+    EXPECT_EQ(compare({"--fail-on", "expect", "--gate", "gates.toml", "--expect", "expect.toml"})
+                  .exitCode,
+              ExitOk)
+        << "of another kind";
     timed("m", "net-1.1", 510);
     EXPECT_EQ(compare({"--fail-on", "regress"}).exitCode, ExitOk);
     EXPECT_EQ(compare({"--gate", "gates.toml"}).exitCode, ExitOk);

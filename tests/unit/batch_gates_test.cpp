@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gates: how they are read, and what they say of recorded numbers.
 #include "app/batch/gates/evaluate.h"
+#include "app/batch/gates/unmatched.h"
 #include "app/report/run_json.h"
 #include "tests/unit/report_sample.h"
 
@@ -163,6 +164,41 @@ TEST(Gates, WhatIsNoNumberFails) {
     EXPECT_EQ(judged(gate, now, now).verdict, Verdict::Pass);
     now.agreement[0].maxRelative = std::numeric_limits<double>::quiet_NaN();
     EXPECT_EQ(judged(gate, now, now).verdict, Verdict::Fail);
+}
+
+TEST(Gates, AConditionOnWhatWasNotMeasuredFails) {
+    app::RunReport run = app::runOf(report_test::sampleReport());
+    run.models[0].report->after.measured.reset();
+    auto none = [](const app::ModelRun&) -> std::optional<Baseline> { return {}; };
+    auto again = [](const app::ModelRun&) -> std::optional<app::Report> { return {}; };
+    judge({{*parseCondition("e2e_us > 1"), gateOf(R"(t = { metric = "e2e_us", max = 1 })")},
+           Policy::Lenient,
+           none,
+           again},
+          run);
+    EXPECT_EQ(run.gates[0].verdict, Verdict::Fail);
+    EXPECT_EQ(run.gates[1].verdict, Verdict::Skipped) << "of a file, as its page says";
+    EXPECT_EQ(run.exitCode, 1);
+}
+
+TEST(Gates, NamesThatNothingHasAreRowsOfTheirOwn) {
+    auto gates = parseExpectations("[resnet5O]\nConvBNRelu = 2\nConvBN = 1\n[net]\nConvBN = 1\n",
+                                   "expect.toml");
+    ASSERT_TRUE(gates) << gates.error().text();
+    const auto rows = unmatched(*gates, {{"net", "resnet50"}, {"ConvBN", "ConvBNReLU"}});
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].model, "resnet5O");
+    EXPECT_EQ(rows[0].note,
+              "no model here is called so; did you mean `resnet50`?; 2 gates ask about it");
+    EXPECT_EQ(rows[1].model, "");
+    EXPECT_EQ(rows[1].note, "no rule is called `ConvBNRelu`; did you mean `ConvBNReLU`?");
+    EXPECT_TRUE(unmatched(*gates, {{}, {"ConvBN", "ConvBNRelu"}, false}).empty());
+    for (const bool fail : {false, true}) {
+        app::RunReport run = app::runOf(report_test::sampleReport());
+        addUnmatched(rows, fail, run);
+        EXPECT_EQ(run.exitCode, fail ? 1 : 0);
+        EXPECT_EQ(run.gates[0].verdict, fail ? Verdict::Fail : Verdict::Warn);
+    }
 }
 
 TEST(Gates, CountsAreExact) {

@@ -101,8 +101,11 @@ private:
         if (!m_model.report)
             return set(Verdict::Skipped, "the model did not run");
         const auto now = metricOf(*m_model.report, m_gate.metric);
-        if (!now)
-            return set(Verdict::Skipped, whyMissing(*m_model.report, m_gate.metric));
+        if (!now) {
+            const std::string why = whyMissing(*m_model.report, m_gate.metric);
+            return set(m_gate.isCondition && why != tooFewRuns ? Verdict::Fail : Verdict::Skipped,
+                       why);
+        }
         m_row.now = text(*now);
         m_row.nowValue = asNamed(*now, m_gate.metric);
         if (!isWithinBounds(m_gate, now->value))
@@ -110,9 +113,8 @@ private:
         if (!comparesWithBaseline(m_gate))
             return;
         if (!m_baseline) {
-            if (m_judging.policy == Policy::Fail)
-                return set(Verdict::Fail, "there is no baseline");
-            return set(Verdict::Skipped, "there is no baseline");
+            return set(m_judging.policy == Policy::Fail ? Verdict::Fail : Verdict::Skipped,
+                       m_judging.noBaseline);
         }
         const auto base = metricOf(m_baseline->report, m_gate.metric);
         if (!base)

@@ -44,13 +44,15 @@ struct Judging {
     /// Nothing can run again. Instead of fresh processes the whole interval of the change, above
     /// the limits, confirms that a time is slower.
     bool finished = false;
+    std::string noBaseline = "there is no baseline"; ///< what rows say of a model without one
 };
 
 /// The value lies between `min` and `max`, as far as the gate has them; what is no number does not.
 bool isWithinBounds(const Gate& gate, double value);
 
 /// Appends the rows of all gates, and their reasons: "gate:ID", "expect:ID", "time:ID". Rows of
-/// models that did not run are skipped.
+/// models that did not run are skipped, and so are gates of a file on what was not measured; a
+/// condition on that fails.
 void judge(const Judging& judging, app::RunReport& run);
 
 /// Three standard deviations of what was measured before, relative to their median; 0 with fewer

@@ -335,6 +335,7 @@ Result<Gate> parseCondition(const std::string& text) {
     };
     Gate gate;
     gate.id = text;
+    gate.isCondition = true;
     gate.metric = trimmed(std::string_view(text).substr(0, sign));
     if (!isMetric(gate.metric) || isHash(gate.metric))
         return wrong(fmt::format("no metric `{}` that has a number", gate.metric),

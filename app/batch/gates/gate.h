@@ -24,6 +24,8 @@ struct Gate {
     bool warnOnly = false;
     OnAmbiguous onAmbiguous = OnAmbiguous::Warn;
     std::vector<std::string> models; ///< ids; empty: all
+    /// Of a command line: where the number is not there it does not hold, so it fails.
+    bool isCondition = false;
 };
 
 /// Otherwise it limits a number of the run alone.
@@ -46,7 +48,7 @@ Result<std::vector<Gate>> parseGates(const std::string& text, const std::string&
 Result<std::vector<Gate>> parseExpectations(const std::string& text, const std::string& file);
 
 /// "slower_matches > 0", "e2e_us > 20ms": a gate, named as it is written, that fails where this
-/// holds. Error "usage.gate".
+/// holds, and where its metric has no number. Error "usage.gate".
 Result<Gate> parseCondition(const std::string& text);
 
 } // namespace fuselage::batch

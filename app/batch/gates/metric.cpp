@@ -217,7 +217,7 @@ std::optional<double> asNamed(const MetricValue& value, const std::string& name)
 }
 
 std::string whyMissing(const Report& report, const std::string& name) {
-    return name == "slower_matches" && app::hasTooFewRuns(report) ? "too few runs to tell"
+    return name == "slower_matches" && app::hasTooFewRuns(report) ? tooFewRuns
                                                                   : "not measured here";
 }
 

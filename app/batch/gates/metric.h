@@ -42,11 +42,13 @@ std::vector<std::string> metricNames();
 /// Empty when the report does not have it ("not measured", "not compiled"): never 0.
 std::optional<MetricValue> metricOf(const app::Report& report, const std::string& name);
 
+constexpr const char* tooFewRuns = "too few runs to tell"; ///< measured, and nobody can judge it
+
 /// The value in the unit that the metric's name ends in: `e2e_us` in microseconds. Nothing of a
 /// hash.
 std::optional<double> asNamed(const MetricValue& value, const std::string& name);
 
-/// Why metricOf has nothing: "not measured here", "too few runs to tell".
+/// Why metricOf has nothing: "not measured here", tooFewRuns.
 std::string whyMissing(const app::Report& report, const std::string& name);
 
 /// Which kernels differ in their texts: "`F1` has another text, `Conv_4` is gone, 7 more".
