@@ -29,6 +29,10 @@ const char* entityOf(char c) {
         return "&quot;";
     case '\'':
         return "&#39;";
+    case '\n': // as they are, readers of XML make spaces of them inside of attributes
+        return "&#10;";
+    case '\t':
+        return "&#9;";
     default:
         return nullptr;
     }

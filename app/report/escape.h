@@ -7,8 +7,8 @@
 
 namespace fuselage::app {
 
-/// For element content and quoted attributes of SVG and HTML: & < > " ' are written as entities,
-/// control characters and broken UTF-8 as U+FFFD.
+/// For element content and quoted attributes of XML, SVG and HTML: & < > " ' are written as
+/// entities, and so are a new line and a tab; other control characters and broken UTF-8 as U+FFFD.
 std::string escaped(std::string_view text);
 
 /// A JSON text that may stand inside of a script element: no `<`, `>`, `&`, U+2028 and U+2029 are

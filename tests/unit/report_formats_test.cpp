@@ -61,6 +61,38 @@ size_t occurrences(const std::string& text, const std::string& piece) {
 
 } // namespace
 
+/// Names come back whole from a parser of XML, which makes spaces of new lines in attributes.
+TEST(ReportJUnit, HostileNamesAreReadBack) {
+    RunReport run = sampleRun();
+    run.models[0].id = "two\nlines\tand \"quotes\" 'too' <a>&b]]>";
+    run.models[0].report->agreement.resize(1);
+    run.models[0].report->agreement[0].output = "y\nz";
+    run.gates = {{"lost", "gone\n<model>", "state", "done", "missing", "done",
+                  GateRow::Verdict::Fail, "a\x01\x1b[2J\x7f note\n", false},
+                 {"near", "", "near_misses.A&B", "", "", "<= 3", GateRow::Verdict::Warn,
+                  "no rule is called `A&B`", false}};
+    const std::string text = app::renderJUnit(run);
+    testing_support::TemporaryFolder folder;
+    folder.write("junit.xml", text);
+    folder.write("names.py", "import sys, xml.etree.ElementTree as tree\n"
+                             "for suite in tree.parse(sys.argv[1]).getroot():\n"
+                             "    for case in suite:\n"
+                             "        print([case.get('classname'), case.get('name')]\n"
+                             "              + [c.get('message') for c in case])\n");
+    auto ran =
+        testing_support::runProcess({"python3", folder.file("names.py"), folder.file("junit.xml")});
+    if (!ran)
+        GTEST_SKIP() << "no python3 on this machine";
+    ASSERT_EQ(ran->exitCode, 0) << ran->errors;
+    for (const char* piece :
+         {R"(['two\nlines\tand "quotes" \'too\' <a>&b]]>', 'run'])", R"( y\nz'])",
+          R"(['gone\n<model>', 'gate lost', 'fail: state was done, is missing, limit done. a)",
+          R"([2J)", R"( note\n'])", R"(['gates', 'gate near', 'warn: near_misses.A&B)"})
+        EXPECT_NE(ran->output.find(piece), std::string::npos) << piece << "\n" << ran->output;
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(occurrences(text, "\n"), occurrences(text, ">\n")) << "no line ends inside a value";
+}
+
 TEST(ReportJson, IsReadBackWithEveryField) {
     const std::string written = app::renderJson(sampleReport());
     auto read = app::readJson(written);
