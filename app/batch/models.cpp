@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <set>
 
 namespace fuselage::batch {
@@ -20,6 +21,43 @@ bool isModelName(const fs::path& path) {
     std::transform(ending.begin(), ending.end(), ending.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return ending == ".onnx";
+}
+
+/// "speech-encoder-model" of "x/speech/encoder/model.onnx" with two folders.
+std::string idWithFolders(const std::string& file, size_t folders) {
+    std::string out = app::modelId(file);
+    fs::path folder = fs::path(file).lexically_normal().parent_path();
+    for (; folders > 0 && !folder.filename().empty(); --folders, folder = folder.parent_path())
+        out = app::modelId(folder.filename().string()) + "-" + out;
+    return out;
+}
+
+/// Ids of files, in their order: the name alone, and where several have it the fewest folders
+/// before it that tell all of these apart, so that a model that comes later takes no other's id.
+std::vector<std::string> idsOfFiles(const std::vector<std::string>& files) {
+    std::map<std::string, std::vector<size_t>> alike; // by their names
+    for (size_t i = 0; i < files.size(); ++i)
+        alike[app::modelId(files[i])].push_back(i);
+    constexpr size_t mostFolders = 16;
+    std::vector<std::string> out(files.size());
+    std::set<std::string> taken;
+    for (const auto& [name, members] : alike) {
+        size_t folders = 0;
+        for (bool apart = members.size() == 1; !apart && folders < mostFolders;) {
+            ++folders;
+            std::set<std::string> ids;
+            for (size_t i : members)
+                ids.insert(idWithFolders(files[i], folders));
+            apart = ids.size() == members.size();
+        }
+        for (size_t i : members) {
+            const std::string id = idWithFolders(files[i], folders);
+            out[i] = id;
+            for (size_t n = 2; !taken.insert(out[i]).second; ++n) // "a b" and "a_b" are one id
+                out[i] = id + "-" + std::to_string(n);
+        }
+    }
+    return out;
 }
 
 /// A link to a file that is not there is a broken model, and not none.
@@ -67,15 +105,10 @@ Result<std::vector<ModelFile>> findModels(const std::vector<std::string>& paths)
     if (files.empty())
         return failure("usage.models", "there is no .onnx file in what was given", "",
                        "name model files, or folders that hold some");
+    const std::vector<std::string> ids = idsOfFiles(files);
     std::vector<ModelFile> out;
-    std::set<std::string> ids;
-    for (const std::string& file : files) {
-        const std::string base = app::modelId(file);
-        std::string id = base;
-        for (size_t n = 2; !ids.insert(id).second; ++n)
-            id = base + "-" + std::to_string(n);
-        out.push_back({id, file});
-    }
+    for (size_t i = 0; i < files.size(); ++i)
+        out.push_back({ids[i], files[i]});
     std::sort(out.begin(), out.end(),
               [](const ModelFile& a, const ModelFile& b) { return a.id < b.id; });
     return out;

@@ -47,7 +47,9 @@ struct ModelFile {
     std::string id, path;
 };
 
-/// Files in the folders and those named, sorted by id; ids are unique. Errors: "load.file" for what
+/// Files in the folders and those named, sorted by id. An id is the file's name without its ending,
+/// and where several files have one name, the folders before it that tell them apart:
+/// "speech-encoder-model". Errors: "load.file" for what
 /// is not there, "usage.models" when nothing is.
 Result<std::vector<ModelFile>> findModels(const std::vector<std::string>& paths);
 

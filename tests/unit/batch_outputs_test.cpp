@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which files of a folder are a model's: what a run moves, copies and clears.
 #include "app/batch/outputs.h"
+#include "app/batch/run.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -16,9 +17,8 @@ namespace {
 struct ModelsFolder : testing_support::TemporaryFolder {
     ModelsFolder() {
         std::filesystem::create_directory(file("models"));
-        for (const char* name :
-             {"net.onnx", "net.onnx.0123456789abcdef.data", "net.html", "net2.onnx",
-              "net2.onnx.0123456789abcdef.data", "notes.data", "net.onnx.mine.data"})
+        for (const char* name : {"net.onnx", "net.onnx.0123456789abcdef.data", "net.html",
+                                 "net2.onnx", "net2.onnx.0123456789abcdef.data", "notes.data", "net.onnx.mine.data"})
             write(std::string("models/") + name, "x");
     }
 };
@@ -39,4 +39,27 @@ TEST(BatchOutputs, ClearingLeavesWhatNoRunWrote) {
     for (const auto& entry : std::filesystem::directory_iterator(folder.file("models")))
         left.insert(entry.path().filename().string());
     EXPECT_EQ(left, (std::set<std::string>{"notes.data", "net.onnx.mine.data"}));
+}
+
+/// In a monorepo most files are called model.onnx; which one is meant must not hang on the others.
+TEST(BatchModels, FilesOfOneNameAreToldApartByTheirFolders) {
+    const auto idsOf = [](const std::vector<std::string>& files) {
+        std::set<std::string> out;
+        const auto found = batch::findModels(files);
+        for (const batch::ModelFile& model : *found)
+            out.insert(model.id + "=" + model.path);
+        return out;
+    };
+    EXPECT_EQ(idsOf({"a/speech/enc/model.onnx", "./a/text/enc/model.onnx", "b/net.onnx"}),
+              (std::set<std::string>{"net=b/net.onnx", "speech-enc-model=a/speech/enc/model.onnx",
+                                     "text-enc-model=./a/text/enc/model.onnx"}));
+    // One that comes before them takes no id away.
+    EXPECT_TRUE(
+        idsOf({"a/audio/enc/model.onnx", "a/speech/enc/model.onnx", "./a/text/enc/model.onnx"})
+            .contains("speech-enc-model=a/speech/enc/model.onnx"));
+    EXPECT_EQ(idsOf({"x/model.onnx", "y/model.onnx"}),
+              (std::set<std::string>{"x-model=x/model.onnx", "y-model=y/model.onnx"}));
+    // Nothing tells them apart but their number.
+    EXPECT_EQ(idsOf({"m/a b.onnx", "m/a_b.onnx"}),
+              (std::set<std::string>{"m-a_b=m/a b.onnx", "m-a_b-2=m/a_b.onnx"}));
 }
