@@ -67,6 +67,19 @@ bool isModelFile(const std::string& name) {
 
 } // namespace
 
+namespace {
+
+/// Why two runs are not shards of one; empty: they may be.
+std::string differenceOf(const RunReport& a, const RunReport& b) {
+    if (a.version != b.version)
+        return fmt::format("it was made by version {}, the first by {}", b.version, a.version);
+    if (a.shards != b.shards)
+        return fmt::format("it is one of {}, the first one of {}", b.shards, a.shards);
+    return a.config == b.config ? "" : "it was made with other options or rules";
+}
+
+} // namespace
+
 std::vector<std::string> modelFilesOf(const std::string& id, const std::string& folder) {
     const std::string model = id + std::string(modelEnding);
     std::vector<std::string> out;
@@ -158,10 +171,12 @@ Result<RunReport> mergeRuns(std::vector<RunReport> runs) {
     std::set<size_t> present;
     std::set<std::string> ids;
     for (RunReport& run : runs) {
-        if (run.shards != first.shards || run.config != first.config ||
-            run.version != first.version)
-            return failure("usage.merge", "the folders are not shards of one run", "",
-                           "run every shard with the same options and the same program");
+        if (std::string other = differenceOf(first, run); !other.empty())
+            return failure("usage.merge",
+                           fmt::format("folder {} is no shard of the run that the first one is of: "
+                                       "{}",
+                                       &run - runs.data() + 1, other),
+                           "", "run every shard with the same options, rules and program");
         if (!present.insert(run.shard).second && first.shards > 1)
             return failure("usage.merge",
                            fmt::format("shard {}/{} is given twice", run.shard, run.shards));

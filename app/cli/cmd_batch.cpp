@@ -11,6 +11,7 @@
 #include "app/cli/gate_options.h"
 #include "app/cli/value_checks.h"
 #include "app/pipeline/bench.h"
+#include "core/support/file.h"
 #include "core/support/hash.h"
 #include "core/support/parallel.h"
 
@@ -18,6 +19,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 
@@ -96,6 +98,33 @@ Result<batch::ModelOption> parseModelOption(const std::string& text,
     return out;
 }
 
+/// What results depend on, whatever it is called on this machine: options, the texts of rules, and
+/// the contents of files that options name. Shards of one run have one.
+std::string configOf(const Options& options, const app::RuleLibrary& library) {
+    // What is computed depends on neither, and rules are their texts.
+    constexpr std::array left{"--threads", "--cache", "--patterns", "--import-path"};
+    Hasher out;
+    for (const std::string& text : options.forModels)
+        out.text(text);
+    for (const std::string& word : writtenOptions(options.forwarded)) {
+        const size_t equals = std::min(word.find('='), word.size());
+        const std::string name = word.substr(0, equals),
+                          value = word.substr(std::min(equals + 1, word.size()));
+        if (std::find(left.begin(), left.end(), name) != left.end())
+            continue;
+        std::error_code failed;
+        const auto contents = std::filesystem::is_regular_file(value, failed)
+                                  ? readFile(value)
+                                  : Result<std::string>(value);
+        out.text(name).text(contents ? *contents : value);
+    }
+    if (options.redact)
+        out.text("--redact");
+    for (uint32_t i = 0; i < library.sources->size(); ++i)
+        out.text((*library.sources)[i].text());
+    return out.hex();
+}
+
 /// `timed`: some gate asks for times.
 Result<void> prepare(Options& options, bool timed) {
     batch::BatchOptions& run = options.batch;
@@ -126,12 +155,6 @@ Result<void> prepare(Options& options, bool timed) {
             return failure(option.error());
         run.forModels.push_back(std::move(*option));
     }
-    Hasher config;
-    for (const std::string& text : options.forModels)
-        config.text(text);
-    for (const std::string& word : run.forward)
-        config.text(word);
-    run.config = config.hex();
     Judged judged{true, options.bench.verify};
     if (options.measure == "on" || (options.measure == "auto" && timed)) {
         run.jobs = 1; // two at once would measure each other
@@ -165,6 +188,7 @@ int run(Options& options) {
     auto library = app::requireRuleLibrary(options.rewrite.rules);
     if (!library)
         return reportError(library.error()); // once, not for every model
+    options.batch.config = configOf(options, *library);
     batch::Names names;
     for (const batch::ModelFile& model : *models) // of all shards
         names.models.push_back(model.id);

@@ -174,6 +174,37 @@ struct Merge {
     GateOptions gates;
 };
 
+struct Shards {
+    std::vector<std::string> folders;
+    std::vector<RunReport> runs; ///< of the folders, by position
+};
+
+/// A folder that a shard began and did not end has no results: the shard is one that is missing, as
+/// one without a folder is, where the others know of how many there are.
+Result<Shards> readShards(const std::vector<std::string>& given) {
+    Shards out;
+    std::optional<Error> unfinished;
+    std::vector<std::string> notes;
+    for (const std::string& folder : given) {
+        std::error_code failed;
+        auto run = batch::readOutputs(folder);
+        if (run) {
+            out.folders.push_back(folder);
+            out.runs.push_back(std::move(*run));
+            continue;
+        }
+        if (!fs::is_directory(fs::path(folder) / "models", failed) ||
+            fs::exists(fs::path(folder) / "results.json", failed))
+            return failure(run.error());
+        unfinished = run.error();
+        notes.push_back(folder + " has no results: its run did not end");
+    }
+    if (unfinished && (out.runs.empty() || out.runs.front().shards == 1))
+        return failure(*unfinished);
+    printNotes(notes, false);
+    return out;
+}
+
 int merge(const Merge& options) {
     const bool isInput =
         std::any_of(options.folders.begin(), options.folders.end(), [&](const std::string& folder) {
@@ -185,13 +216,10 @@ int merge(const Merge& options) {
     auto gates = loadGates(options.gates, Against::Baseline);
     if (!gates)
         return reportError(gates.error());
-    std::vector<RunReport> runs;
-    for (const std::string& folder : options.folders) {
-        auto run = batch::readOutputs(folder);
-        if (!run)
-            return reportError(run.error());
-        runs.push_back(std::move(*run));
-    }
+    auto read = readShards(options.folders);
+    if (!read)
+        return reportError(read.error());
+    const auto& [folders, runs] = *read;
     auto merged = batch::mergeRuns(runs);
     if (!merged)
         return reportError(merged.error());
@@ -206,7 +234,7 @@ int merge(const Merge& options) {
                                       [](const RunReport& run) { return !run.gates.empty(); }))
         printNotes({"what gates said of the shards is left out: give them to merge too"}, false);
     for (size_t i = 0; i < runs.size(); ++i)
-        if (auto copied = batch::copyModels(runs[i], options.folders[i], options.output); !copied)
+        if (auto copied = batch::copyModels(runs[i], folders[i], options.output); !copied)
             return reportError(copied.error());
     if (auto written = batch::writeOutputs(*merged, options.output); !written)
         return reportError(written.error());

@@ -279,3 +279,39 @@ TEST_F(CliGates, NumbersOfJsonAreNumbers) {
     EXPECT_EQ(document["gates"][0]["baseline_value"], 1);
     EXPECT_EQ(document["gates"][0]["now_value"], 2);
 }
+
+/// Two machines have the same rules and options in other places, and use other numbers of threads.
+TEST_F(CliGates, ShardsAreOfOneRunByWhatTheyAreMadeOf) {
+    for (const char* name : {"a", "b", "c", "d"})
+        model("models", name);
+    const std::string rules = "fuse 1;\nrule ExpRelu { match { y = Exp(x) -> Relu; } }\n";
+    for (const char* machine : {"one", "two"})
+        fs::create_directories(folder.file(machine));
+    folder.write("one/mine.fuse", rules);
+    folder.write("two/ours.fuse", rules);
+    const auto shard = [&](const std::string& out, const std::string& which,
+                           std::vector<std::string> options) {
+        options.insert(options.end(), {"--no-verify", "--shard", which});
+        return batch("models", out, options).exitCode;
+    };
+    ASSERT_EQ(shard("out1", "1/2", {"-p", "one"}), ExitOk);
+    ASSERT_EQ(shard("out2", "2/2", {"-p", folder.file("two/ours.fuse"), "--threads", "2"}), ExitOk);
+    ProcessResult ran = run({"merge", "out1", "out2", "-o", "all"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.errors;
+    expectHas(ran.output, "PASSED: 4 of 4 models ran");
+    folder.write("two/ours.fuse", rules + "rule ExpNeg { match { y = Exp(x) -> Neg; } }\n");
+    ASSERT_EQ(shard("out3", "2/2", {"-p", "two"}), ExitOk);
+    expectHas(run({"merge", "out1", "out3", "-o", "all"}).errors,
+              "folder 2 is no shard of the run that the first one is of: it was made with other "
+              "options or rules");
+    ASSERT_EQ(shard("out4", "2/3", {"-p", "one"}), ExitOk);
+    expectHas(run({"merge", "out1", "out4", "-o", "all"}).errors, "it is one of 3, the first one "
+                                                                  "of 2");
+    // Whose machine went down.
+    fs::remove(folder.file("out2/results.json"));
+    ran = run({"merge", "out1", "out2", "-o", "all"});
+    EXPECT_EQ(ran.exitCode, ExitPartial) << ran.errors;
+    expectHas(ran.errors, "out2 has no results: its run did not end");
+    expectHas(ran.output, "shard 2/2 is missing");
+    EXPECT_EQ(run({"merge", "out1", "none", "-o", "all"}).exitCode, ExitInput) << "a slip";
+}
