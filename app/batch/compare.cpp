@@ -197,8 +197,14 @@ ModelComparison compareModels(const ModelRun& a, const ModelRun& b) {
     out.id = b.id;
     out.other = a.id;
     out.ran = a.report && b.report;
-    if (!out.ran)
+    if (!out.ran) {
+        for (const auto& [side, model] : {std::pair("A", &a), {"B", &b}})
+            if (!model->report)
+                out.notRun +=
+                    fmt::format("{} {}: {}", out.notRun.empty() ? "did not run in" : ", nor in",
+                                side, nameOf(model->state));
         return out;
+    }
     if (!areOfOneKind(a, b))
         out.kinds = fmt::format("A is of {}; B is of {}", kindOf(*a.report), kindOf(*b.report));
     addParts(a, b, out);

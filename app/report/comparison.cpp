@@ -29,7 +29,7 @@ std::string titleOf(const ModelComparison& model) {
 std::string aloneText(const ModelComparison& model) {
     return model.id.empty()      ? "only in A"
            : model.other.empty() ? "only in B"
-           : !model.ran          ? "did not run on both sides"
+           : !model.ran          ? model.notRun
                                  : "";
 }
 

@@ -40,6 +40,7 @@ struct ComparedNodes {
 struct ModelComparison {
     std::string id, other;           ///< in B and in A; empty: the run has no such model
     bool ran = false;                ///< on both sides
+    std::string notRun;              ///< "did not run in B: timeout"; empty where it ran
     std::string kinds;               ///< why no gate compares them; empty where gates do
     std::vector<ComparedPart> parts; ///< structure, inputs, sizes, precision, device
     std::vector<ComparedPart> rules; ///< lost or gained, with how many fused nodes

@@ -53,6 +53,7 @@ json modelJson(const ModelComparison& model) {
     json out{{"a", model.other},
              {"b", model.id},
              {"compared", model.ran},
+             {"not_run", model.notRun},
              {"kinds", model.kinds},
              {"times_apart", model.timesApart},
              {"parts", partsJson(model.parts)},

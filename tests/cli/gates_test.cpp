@@ -315,3 +315,12 @@ TEST_F(CliGates, ShardsAreOfOneRunByWhatTheyAreMadeOf) {
     expectHas(ran.output, "shard 2/2 is missing");
     EXPECT_EQ(run({"merge", "out1", "none", "-o", "all"}).exitCode, ExitInput) << "a slip";
 }
+
+TEST_F(CliGates, WhichSideDidNotRunIsSaid) {
+    ran("a", {"net", "other"});
+    folder.write("a-models/other.onnx", "broken");
+    ASSERT_EQ(batch("a-models", "b", {"--no-verify"}).exitCode, ExitInput);
+    expectHas(run({"compare", "a", "b"}).output, "other\n  did not run in B: failed\n");
+    expectHas(run({"compare", "b", "a"}).output, "other\n  did not run in A: failed\n");
+    expectHas(run({"compare", "b", "b"}).output, "did not run in A: failed, nor in B: failed\n");
+}
