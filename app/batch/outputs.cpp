@@ -60,7 +60,9 @@ constexpr const char* marker = ".fuselage-batch"; ///< in a folder of models tha
 constexpr std::string_view modelEnding = ".onnx";
 
 bool isModelFile(const std::string& name) {
+    constexpr std::string_view olderData = ".onnx.data"; // what versions before hashes wrote
     return name.ends_with(modelEnding) || model_io::modelOfDataFile(name).ends_with(modelEnding) ||
+           name.ends_with(olderData) ||
            std::any_of(std::begin(reportEndings), std::end(reportEndings),
                        [&](const char* ending) { return name.ends_with(ending); });
 }

@@ -18,7 +18,8 @@ struct ModelsFolder : testing_support::TemporaryFolder {
     ModelsFolder() {
         std::filesystem::create_directory(file("models"));
         for (const char* name : {"net.onnx", "net.onnx.0123456789abcdef.data", "net.html",
-                                 "net2.onnx", "net2.onnx.0123456789abcdef.data", "notes.data", "net.onnx.mine.data"})
+                                 "net2.onnx", "net2.onnx.0123456789abcdef.data", "net3.onnx.data",
+                                 "notes.data", "net.onnx.mine.data"})
             write(std::string("models/") + name, "x");
     }
 };
