@@ -34,6 +34,9 @@ Result<void> saveOutputs(const std::vector<Tensor>& outputs, const std::vector<s
                          const std::string& folder, bool npy) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
+    if (error)
+        return failure("save.write", "the folder cannot be made: " + error.message(), folder,
+                       "check permissions and free space");
     for (size_t i = 0; i < outputs.size() && npy; ++i)
         if (!model_io::isNumpyType(outputs[i].dtype()))
             return failure("save.type",
