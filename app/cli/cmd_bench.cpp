@@ -112,6 +112,19 @@ std::string overflowText(const app::BenchOptions& bench, const app::Report& fail
                        what, keep);
 }
 
+/// A run of this model, with a row for each condition: a host that reads JUnit sees what failed.
+app::RunReport judgedBy(const std::vector<batch::Gate>& conditions, const app::Report& report) {
+    constexpr auto nothingBefore = [](const app::ModelRun&) -> std::optional<batch::Baseline> {
+        return {};
+    };
+    constexpr auto nothingRuns = [](const app::ModelRun&) -> std::optional<app::Report> {
+        return {};
+    };
+    app::RunReport out = app::runOf(report);
+    batch::judge({conditions, batch::Policy::Lenient, nothingBefore, nothingRuns, true}, out);
+    return out;
+}
+
 int run(Options& options) {
     if (auto ready = finish(options.rewrite); !ready)
         return reportError(ready.error());
@@ -178,10 +191,15 @@ int run(Options& options) {
             return reportError(hidden.error());
         result->report = std::move(*hidden);
     }
-    for (const std::string& path : options.reports)
-        if (auto written = writeFile(path, app::reportFormatOf(path)->render(result->report));
+    const app::RunReport judged = judgedBy(*conditions, result->report);
+    for (const std::string& path : options.reports) {
+        const app::ReportFormat& format = *app::reportFormatOf(path);
+        if (auto written =
+                writeFile(path, format.renderRun != nullptr ? format.renderRun(judged)
+                                                            : format.render(result->report));
             !written)
             return reportError(written.error());
+    }
     bool onOutput = std::any_of(options.reports.begin(), options.reports.end(),
                                 [](const std::string& path) { return path.rfind("-.", 0) == 0; });
     if (!onOutput)

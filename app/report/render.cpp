@@ -29,16 +29,16 @@ std::string sarif(const RunReport& run) {
 
 // Of two endings that fit the first row wins: the longer ones come before.
 constexpr ReportFormat formats[] = {
-    {".trace.json", "Trace for chrome://tracing", ofOne<renderChromeTrace>},
-    {".junit.xml", "Checks for CI, as JUnit", ofOne<renderJUnit>},
-    {".matches.csv", "Matches with what they saved", ofOne<renderMatchesCsv>},
-    {".csv", "Kernels with traffic and times", ofOne<renderKernelsCsv>},
-    {".md", "Summary as Markdown", ofOne<markdown>},
-    {".sarif", "Findings for code scanning, as SARIF", ofOne<sarif>},
-    {".html", "Report", renderHtml},
-    {".json", "Report for programs", renderJson},
-    {".svg", "Report as one picture", renderSvg},
-    {".txt", "Report as text", renderText},
+    {".trace.json", "Trace for chrome://tracing", ofOne<renderChromeTrace>, nullptr},
+    {".junit.xml", "Checks for CI, as JUnit", ofOne<renderJUnit>, renderJUnit},
+    {".matches.csv", "Matches with what they saved", ofOne<renderMatchesCsv>, nullptr},
+    {".csv", "Kernels with traffic and times", ofOne<renderKernelsCsv>, nullptr},
+    {".md", "Summary as Markdown", ofOne<markdown>, markdown},
+    {".sarif", "Findings for code scanning, as SARIF", ofOne<sarif>, sarif},
+    {".html", "Report", renderHtml, nullptr},
+    {".json", "Report for programs", renderJson, nullptr},
+    {".svg", "Report as one picture", renderSvg, nullptr},
+    {".txt", "Report as text", renderText, nullptr},
 };
 
 } // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/pipeline/report.h"
+#include "app/report/run_report.h"
 
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@ struct ReportFormat {
     const char* ending; ///< of file names: ".json"
     const char* title;  ///< to a person: "Report, one page"
     std::string (*render)(const Report&);
+    /// The same of a run of one model, with what gates say of it; null: the format tells no gates.
+    std::string (*renderRun)(const RunReport&);
 };
 
 std::span<const ReportFormat> reportFormats();

@@ -324,3 +324,16 @@ TEST_F(CliGates, WhichSideDidNotRunIsSaid) {
     expectHas(run({"compare", "b", "a"}).output, "other\n  did not run in A: failed\n");
     expectHas(run({"compare", "b", "b"}).output, "did not run in A: failed, nor in B: failed\n");
 }
+
+TEST_F(CliGates, WhatBenchFailsByStandsInItsReports) {
+    model("models", "net");
+    const ProcessResult ran =
+        run({"bench", "models/net.onnx", "--no-measure", "--no-verify", "--fail-on", "launches > 0",
+             "--report", "r.junit.xml", "--report", "r.md", "--report", "r.sarif"});
+    EXPECT_EQ(ran.exitCode, ExitGate) << ran.errors;
+    expectHas(
+        readAll(folder.file("r.junit.xml")),
+        "name=\"gate launches &gt; 0\" time=\"0.000\"><failure message=\"fail: launches was ");
+    expectHas(readAll(folder.file("r.md")), "**FAILED: ");
+    expectHas(readAll(folder.file("r.sarif")), "gate.launches > 0");
+}
