@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gates: how they are read, and what they say of recorded numbers.
 #include "app/batch/gates/evaluate.h"
-#include "app/batch/gates/unmatched.h"
 #include "app/report/run_json.h"
 #include "tests/unit/report_sample.h"
 
@@ -91,42 +90,6 @@ TEST(Gates, MistakesAreNamedWithTheirLine) {
     EXPECT_NE(errorOf("[gate\n"), "read");
 }
 
-/// A file that could fail nothing, or the opposite of what is meant, is no file of gates.
-TEST(Gates, WhatCouldNotHoldOrFailIsAMistake) {
-    const auto errorOfGate = [](const std::string& keys) {
-        return errorOf("[gate]\na = { " + keys + " }");
-    };
-    EXPECT_EQ(errorOf(""), "gates.toml there is no table [gate]");
-    EXPECT_EQ(errorOf("\n[gate]\n"),
-              "gates.toml:2 [gate] holds no gate, so that nothing could fail");
-    EXPECT_EQ(errorOf("[[gate]]\n"),
-              "gates.toml:1 [gate] holds no gate, so that nothing could fail");
-    EXPECT_EQ(errorOfGate(R"(metric = "launches", min = 5, max = 3)"),
-              "gates.toml:2 `min` of gate `a` is above its `max`: no number lies between 5 and 3");
-    EXPECT_EQ(errorOfGate(R"(metric = "launches", max = inf)"),
-              "gates.toml:2 `max` is infinite, and a limit is a number from 0 on");
-    EXPECT_EQ(errorOfGate(R"(metric = "launches", max_increase = nan)"),
-              "gates.toml:2 `max_increase` is no number, and a limit is a number from 0 on");
-    EXPECT_EQ(errorOfGate(R"(metric = "launches", min = -1)"),
-              "gates.toml:2 `min` is below 0, and a limit is a number from 0 on");
-    EXPECT_EQ(errorOfGate(R"(metric = "launches", max = 1, models = [])"),
-              "gates.toml:2 `models` is a list of ids");
-    EXPECT_EQ(errorOfGate(R"(metric = "launches", max = 1, models = [3])"),
-              "gates.toml:2 `models` holds what is no id");
-    EXPECT_EQ(errorOfGate(R"(metric = "e2e_us", max_decrease = "5%")"),
-              "gates.toml:2 gate `a` limits by how much `e2e_us` may get better");
-    EXPECT_EQ(errorOfGate(R"(metric = "speed_up", max_increase = "5%")"),
-              "gates.toml:2 gate `a` limits by how much `speed_up` may get better");
-    EXPECT_EQ(errorOfGate(R"(metric = "launches", min = 3, max = 3)"), "read");
-    EXPECT_EQ(parseGates("[gate]\na = { metric = \"lanches\", max = 1 }", "f").error().fix,
-              "did you mean `launches`?");
-    EXPECT_EQ(parseGates("[gate]\na = { metric = \"launches\", maxx = 1 }", "f").error().fix,
-              "did you mean `max`?");
-    EXPECT_FALSE(parseExpectations("", "expect.toml"));
-    EXPECT_EQ(parseExpectations("[net]\n", "expect.toml").error().where, "expect.toml:1");
-    EXPECT_FALSE(parseExpectations("[net]\nRule = 1.5\n", "expect.toml"));
-}
-
 TEST(Gates, ChangesBelowTheLeastThatCountsPass) {
     app::Report base = report_test::sampleReport(), now = base;
     base.after.launches = 100;
@@ -179,26 +142,6 @@ TEST(Gates, AConditionOnWhatWasNotMeasuredFails) {
     EXPECT_EQ(run.gates[0].verdict, Verdict::Fail);
     EXPECT_EQ(run.gates[1].verdict, Verdict::Skipped) << "of a file, as its page says";
     EXPECT_EQ(run.exitCode, 1);
-}
-
-TEST(Gates, NamesThatNothingHasAreRowsOfTheirOwn) {
-    auto gates = parseExpectations("[resnet5O]\nConvBNRelu = 2\nConvBN = 1\n[net]\nConvBN = 1\n",
-                                   "expect.toml");
-    ASSERT_TRUE(gates) << gates.error().text();
-    const auto rows = unmatched(*gates, {{"net", "resnet50"}, {"ConvBN", "ConvBNReLU"}});
-    ASSERT_EQ(rows.size(), 2U);
-    EXPECT_EQ(rows[0].model, "resnet5O");
-    EXPECT_EQ(rows[0].note,
-              "no model here is called so; did you mean `resnet50`?; 2 gates ask about it");
-    EXPECT_EQ(rows[1].model, "");
-    EXPECT_EQ(rows[1].note, "no rule is called `ConvBNRelu`; did you mean `ConvBNReLU`?");
-    EXPECT_TRUE(unmatched(*gates, {{}, {"ConvBN", "ConvBNRelu"}, false}).empty());
-    for (const bool fail : {false, true}) {
-        app::RunReport run = app::runOf(report_test::sampleReport());
-        addUnmatched(rows, fail, run);
-        EXPECT_EQ(run.exitCode, fail ? 1 : 0);
-        EXPECT_EQ(run.gates[0].verdict, fail ? Verdict::Fail : Verdict::Warn);
-    }
 }
 
 TEST(Gates, CountsAreExact) {

@@ -3,6 +3,7 @@
 
 #include "app/report/format.h"
 #include "app/report/measured.h"
+#include "core/support/wildcard.h"
 
 #include <fmt/format.h>
 
@@ -196,7 +197,8 @@ private:
 
 bool concerns(const Gate& gate, const ModelRun& model) {
     return gate.models.empty() ||
-           std::find(gate.models.begin(), gate.models.end(), model.id) != gate.models.end();
+           std::any_of(gate.models.begin(), gate.models.end(),
+                       [&](const std::string& pattern) { return fitsWildcard(pattern, model.id); });
 }
 
 } // namespace

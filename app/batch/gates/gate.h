@@ -23,7 +23,7 @@ struct Gate {
     int confirm = 2;        ///< of measured metrics: fresh processes that must agree
     bool warnOnly = false;
     OnAmbiguous onAmbiguous = OnAmbiguous::Warn;
-    std::vector<std::string> models; ///< ids; empty: all
+    std::vector<std::string> models; ///< ids, or patterns of them with `*`; empty: all
     /// Of a command line: where the number is not there it does not hold, so it fails.
     bool isCondition = false;
 };

@@ -3,6 +3,7 @@
 
 #include "core/support/near_word.h"
 #include "core/support/text.h"
+#include "core/support/wildcard.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +13,10 @@ namespace fuselage::batch {
 
 namespace {
 
-bool isAmong(const std::vector<std::string>& names, const std::string& name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+/// One of the names, or a pattern that some of them fit.
+bool isAmong(const std::vector<std::string>& names, const std::string& pattern) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](const std::string& name) { return fitsWildcard(pattern, name); });
 }
 
 /// "did you mean `resnet50`?"; with no near one what there is, where that is short.
