@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <set>
 #include <sstream>
 
 namespace fuselage::batch {
@@ -242,6 +243,26 @@ std::vector<std::string> kindsOf(const std::string& folder, const std::string& i
             if (idOf(entry.key) == id && !entry.provenance.kind.empty())
                 out.push_back(entry.provenance.kind);
     return out;
+}
+
+std::vector<std::string> baselinesOfNobody(const std::string& folder, const RunReport& run) {
+    const auto entries = listBaselines(folder);
+    if (!entries || run.shards > 1 || !app::missingShards(run).empty())
+        return {};
+    std::set<std::string> ids, hashes, kinds, out;
+    for (const ModelRun& model : run.models) {
+        ids.insert(model.id);
+        if (model.report) {
+            hashes.insert(hashOf(model));
+            kinds.insert(kindOf(*model.report));
+        }
+    }
+    for (const BaselineEntry& entry : *entries) {
+        const std::string id = idOf(entry.key), hash = entry.key.substr(entry.key.rfind('.') + 1);
+        if (kinds.contains(entry.provenance.kind) && !ids.contains(id) && !hashes.contains(hash))
+            out.insert(id);
+    }
+    return {out.begin(), out.end()};
 }
 
 Result<size_t> pruneBaseline(const std::string& folder, size_t keep) {

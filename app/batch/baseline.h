@@ -42,6 +42,10 @@ Result<std::optional<Baseline>> findBaseline(const std::string& folder, const ap
 /// Of the baselines of a model by its id, whatever its structure: for saying what there is.
 std::vector<std::string> kindsOf(const std::string& folder, const std::string& id);
 
+/// Ids of baselines that no model of the run is of, by name or by structure, though the run has
+/// models of their kind: they may have been lost. None of a run that is a part of one.
+std::vector<std::string> baselinesOfNobody(const std::string& folder, const app::RunReport& run);
+
 struct BaselineEntry {
     std::string key;
     Provenance provenance;

@@ -9,6 +9,7 @@
 #include "app/report/run_text.h"
 #include "core/support/file.h"
 #include "core/support/text.h"
+#include "dsl/suggest.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -301,6 +302,11 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
             printNotes({fmt::format("{} is of {}; its baselines are of {}", model.id,
                                     batch::kindOf(*model.report), fmt::join(kinds, "; of "))},
                        false);
+    if (const auto gone = batch::baselinesOfNobody(options.baseline, run);
+        !options.baseline.empty() && !gone.empty())
+        printNotes({fmt::format("{} has results of {}, and this run has no such model",
+                                options.baseline, dsl::listed(gone, 8))},
+                   false);
     if (options.policy == "create" && !options.baseline.empty())
         return batch::updateBaseline(options.baseline, missing, "");
     return {};

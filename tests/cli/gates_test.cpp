@@ -337,3 +337,25 @@ TEST_F(CliGates, WhatBenchFailsByStandsInItsReports) {
     expectHas(readAll(folder.file("r.md")), "**FAILED: ");
     expectHas(readAll(folder.file("r.sarif")), "gate.launches > 0");
 }
+
+/// A folder of models that lost one passes, since a run may be of some of them; it is said.
+TEST_F(CliGates, ABaselineOfAModelThatIsGoneIsNoted) {
+    fs::create_directories(folder.file("a-models"));
+    writeText("g (float[1,8] x) => (float[1,8] y) { y = Tanh(x) }");
+    fs::rename(folder.file("m.onnx"), folder.file("a-models/old.onnx"));
+    ran("a", {"net"});
+    ASSERT_EQ(run({"baseline", "update", "a", "--baseline", "ci"}).exitCode, ExitOk);
+    folder.write("gates.toml", counts);
+    const auto judged = [&] {
+        return batch("a-models", "b", {"--no-verify", "--gate", "gates.toml", "--baseline", "ci"});
+    };
+    EXPECT_EQ(judged().errors.find("no such model"), std::string::npos);
+    fs::rename(folder.file("a-models/old.onnx"), folder.file("a-models/renamed.onnx"));
+    ProcessResult done = judged();
+    EXPECT_EQ(done.exitCode, ExitOk) << done.output;
+    EXPECT_EQ(done.errors.find("no such model"), std::string::npos) << "it is found by structure";
+    fs::remove(folder.file("a-models/renamed.onnx"));
+    done = judged();
+    EXPECT_EQ(done.exitCode, ExitOk) << done.output;
+    expectHas(done.errors, "ci has results of old, and this run has no such model");
+}
