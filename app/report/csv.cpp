@@ -20,9 +20,10 @@ std::string csvCell(const std::string& text) {
 
 template <typename... Cells> std::string csvRow(const Cells&... cells) {
     std::string out;
+    bool isFirst = true; // the first cell may be empty
     auto add = [&](const auto& value) {
-        if (!out.empty())
-            out += ',';
+        out += isFirst ? "" : ",";
+        isFirst = false;
         if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>)
             out += fmt::format("{}", value);
         else
@@ -97,11 +98,15 @@ std::string renderMatchesCsv(const RunReport& run) {
 }
 
 std::string renderGatesCsv(const RunReport& run) {
-    std::string out =
-        csvRow("model", "gate", "metric", "baseline", "now", "limit", "verdict", "note");
+    std::string out = csvRow("model", "gate", "metric", "baseline", "now", "limit", "verdict",
+                             "note", "baseline_value", "now_value");
+    const auto number = [](const std::optional<double>& value) {
+        return value ? fmt::format("{:.9g}", *value) : std::string();
+    };
     for (const GateRow& gate : run.gates)
         out += csvRow(gate.model, gate.id, gate.metric, gate.base, gate.now, gate.limit,
-                      std::string(nameOf(gate.verdict)), gate.note);
+                      std::string(nameOf(gate.verdict)), gate.note, number(gate.baseValue),
+                      number(gate.nowValue));
     return out;
 }
 

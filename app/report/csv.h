@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of a run as CSV (RFC 4180): kernels, matches, gates. Numbers without units or separators.
+// Tables of a run as CSV (RFC 4180): kernels, matches, gates. Numbers without units or separators;
+// of gates in the last two columns, behind the texts for people.
 #pragma once
 
 #include "app/report/run_report.h"

@@ -277,6 +277,13 @@ TEST(Csv, QuotesNamesAndHasOneRowAKernel) {
     EXPECT_EQ(occurrences(app::renderGatesCsv(sampleRun()), "\r\n"), 3U);
     // A table program must not compute a limit.
     EXPECT_NE(app::renderGatesCsv(sampleRun()).find("\"'+0\""), std::string::npos);
+    RunReport run = sampleRun();
+    run.gates[0].model.clear(); // a gate that is of no model
+    run.gates[0].baseValue = 1234567.5;
+    const std::string gates = app::renderGatesCsv(run);
+    EXPECT_NE(gates.find("\r\n,launches,launches,1,2,\"'+0\",fail,,1234567.5,\r\n"),
+              std::string::npos)
+        << gates;
 }
 
 TEST(ChromeTrace, KernelsFollowEachOtherOnTheirSide) {
