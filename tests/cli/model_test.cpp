@@ -183,6 +183,7 @@ TEST_F(CliModel, NamesThatHoldLinesStayInTheirs) {
           {"explain", "m.onnx", "--node", "relu\nEVIL node"},
           {"run", evil},
           {"derive", "m.onnx", "--nodes", "node\nEVIL node,relu\nEVIL node"},
+          {"check", "-m", evil},
           {"tactics", "m.onnx", "--device", "t4"},
           {"quantize", "m.onnx", "-o", "q.onnx"},
           {"batch", evil, "-o", "out", "--no-verify"}}) {

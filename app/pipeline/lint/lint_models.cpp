@@ -54,6 +54,14 @@ std::set<std::string> phasesOf(const RuleSet& rules, const std::string& name) {
     return out;
 }
 
+/// Names of models and their nodes are no lines of a diagnostic.
+std::string inOneLine(const std::string& text) {
+    std::string out;
+    for (const char c : text)
+        c == '\n' ? void(out += "\\n") : out.push_back(c);
+    return out;
+}
+
 void reportUnfound(LintContext& context, const Rule& rule, const Findings& it,
                    const std::string& models) {
     auto add = [&](std::string message) -> Diagnostic& {
@@ -62,19 +70,19 @@ void reportUnfound(LintContext& context, const Rule& rule, const Findings& it,
     if (it.gated > 0) {
         Diagnostic& d = add(fmt::format("the gate of `{}` refuses all of its {} matches on {}",
                                         rule.name, it.gated, models));
-        d.notes.push_back("the best one: " + it.refusal->reason.message);
+        d.notes.push_back("the best one: " + inOneLine(it.refusal->reason.message));
         d.fix = "loosen the gate, or delete the rule";
         return;
     }
     Diagnostic& d = add(fmt::format("rule `{}` never fires on {}", rule.name, models));
     if (it.refusal) {
-        d.notes.push_back("nearest: " + it.refusal->reason.text());
-        d.fix = it.refusal->reason.flip;
+        d.notes.push_back("nearest: " + inOneLine(it.refusal->reason.text()));
+        d.fix = inOneLine(it.refusal->reason.flip);
     } else if (it.nearest) {
-        d.notes.push_back(fmt::format("nearest: {} of {} steps at {}, {}", it.nearest->step,
-                                      it.nearest->steps, it.nearest->anchor,
-                                      it.nearest->reason.text()));
-        d.fix = it.nearest->reason.flip;
+        d.notes.push_back(inOneLine(fmt::format("nearest: {} of {} steps at {}, {}",
+                                                it.nearest->step, it.nearest->steps,
+                                                it.nearest->anchor, it.nearest->reason.text())));
+        d.fix = inOneLine(it.nearest->reason.flip);
     } else {
         d.notes.push_back("no node can be the last one of its match");
         d.fix = "see what the model holds with `fuselage inspect`";
@@ -99,7 +107,7 @@ Result<void> lintModels(LintContext& context, const LintOptions& options) {
         if (!done)
             return failure(done.error());
         read(done->trace, findings);
-        names += (names.empty() ? "" : ", ") + model.name;
+        names += (names.empty() ? "" : ", ") + inOneLine(model.name);
     }
     if (options.models.size() > 3)
         names = fmt::format("{} models", options.models.size());
