@@ -141,6 +141,9 @@ std::string originOf(const CLI::Option& option, const CommandPage& command,
 Result<ProjectWords> withProject(const CLI::App& app, std::vector<std::string> words) {
     ProjectWords out;
     const auto named = takeConfig(words);
+    if (named && named->empty())
+        return failure("usage.value", "--config: the value is empty", "",
+                       "name a file, or write `none`; was a variable set?");
     out.print = std::erase(words, printOption) > 0;
     out.written = words;
     out.words = std::move(words);

@@ -77,6 +77,7 @@ TEST_F(CliUsage, AnEmptyValueIsNoneAndSaidSo) {
           {"derive", "lstm.onnx", "--nodes", "A", "-o", ""},
           {"zoo", "lstm", "-o", ""},
           {"reduce", "lstm.onnx", "-o", "", "--", "true"},
+          {"fuse", "lstm.onnx", "--config", ""},
           {"fmt", ""},
           {"test", ""}}) {
         SCOPED_TRACE(command[0] + " " + command[command.size() - 2]);
