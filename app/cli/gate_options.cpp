@@ -304,7 +304,8 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
                        false);
     if (const auto gone = batch::baselinesOfNobody(options.baseline, run);
         !options.baseline.empty() && !gone.empty())
-        printNotes({fmt::format("{} has results of {}, and this run has no such model",
+        printNotes({fmt::format("{} has results of {}, and this run has no such model; where "
+                                "that is meant, remove its folder",
                                 options.baseline, dsl::listed(gone, 8))},
                    false);
     if (options.policy == "create" && !options.baseline.empty())

@@ -57,7 +57,10 @@ constexpr Row rows[] = {
      "  fuselage compare old.json new.json\n"
      "  fuselage compare base/ out/ --gate gates.toml\n"
      "  fuselage compare old.json new.json --fail-on regress --report compare.md\n"
-     "  fuselage compare base/ out/ --map net-1.0=net-1.1"},
+     "  fuselage compare base/ out/ --map net-1.0=net-1.1\n"
+     "--gate, --fail-on or --lost ask for a verdict: exit code 1 where B is worse or has lost a "
+     "model "
+     "of A, else 0"},
     {"merge", "join the folders of all shards", addMerge,
      "  fuselage merge out1/ out2/ -o out/ --gate gates.toml --baseline ci/baseline"},
     {"baseline", "results to compare with, as files for git", addBaseline,

@@ -56,7 +56,9 @@ Result<void> readNumber(const toml::node& node, const std::string& key, const st
     if (!limit)
         return failure(limit.error());
     if (limit->relative)
-        return place.wrong(node, fmt::format("`{}` is absolute and cannot be in %", key));
+        return place.wrong(node, fmt::format("`{}` is absolute and cannot be in %", key),
+                           "write the amount; a part of the baseline's is for max_increase and "
+                           "max_decrease");
     out = limit->value;
     return {};
 }
