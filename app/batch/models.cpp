@@ -28,7 +28,7 @@ std::string idWithFolders(const std::string& file, size_t folders) {
     std::string out = app::modelId(file);
     fs::path folder = fs::path(file).lexically_normal().parent_path();
     for (; folders > 0 && !folder.filename().empty(); --folders, folder = folder.parent_path())
-        out = app::modelId(folder.filename().string()) + "-" + out;
+        out.insert(0, app::modelId(folder.filename().string()) + "-");
     return out;
 }
 
