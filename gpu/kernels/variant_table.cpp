@@ -5,6 +5,7 @@
 #include "gpu/kernels/attention.h"
 #include "gpu/kernels/chain.h"
 #include "gpu/kernels/contraction.h"
+#include "gpu/kernels/conv_halo.h"
 #include "gpu/kernels/copy.h"
 #include "gpu/kernels/depthwise.h"
 #include "gpu/kernels/depthwise_tensor.h"
@@ -49,6 +50,8 @@ std::vector<VariantRow> allVariants() {
          "small-channel convolution with the pool: sums stay in shared memory"},
         {"conv_direct", ProgramKind::Contraction, emitConvDirect,
          "small-channel convolution: image and weights in shared memory"},
+        {"conv_halo", ProgramKind::Contraction, emitConvHalo,
+         "3x3 convolution by sm_90's warpgroups: all taps from one staged piece of the picture"},
         {"attention_split", ProgramKind::Attention, emitAttentionSplit,
          "few queries to many keys: these in parts, added by the block that is last"},
         {"attention_wgmma", ProgramKind::Attention, emitAttentionWgmma,

@@ -4,8 +4,9 @@
 // through is counted exactly. Prints a table for 65536 x 4096 and fails where issue takes longer
 // than the bytes. Others are counted with the trips of their loops that their texts say: a
 // depthwise convolution's issue, a linear layer's epilogue beside its products, the attention
-// of warpgroups beside its bytes and beside that of warps, and two layers in one kernel. Exit
-// status 77: NVRTC is not here.
+// of warpgroups beside its bytes and beside that of warps, two layers in one kernel, and 3x3
+// convolutions beside their products. Exit status 77: NVRTC is not here.
+#include "gpu/kernels/conv_halo.h"
 #include "gpu/runtime/nvrtc.h"
 #include "tests/gpu_compile/machine_code.h"
 #include "tests/shim/traffic_cases.h"
@@ -49,6 +50,8 @@ struct LoopedRow {
 struct Looped {
     std::string source;
     std::vector<machine_code::Instructions> code; ///< countParts()
+    uint32_t registers = 0;
+    bool serialized = false; ///< the assembler lets each product of warpgroups wait
 };
 
 struct Gate {
@@ -61,8 +64,10 @@ struct Gate {
     void epilogue();
     void attention();
     void chain();
+    void halo();
 
 private:
+    gpu_suite::Prepared prepared(const LoopedRow& row);
     Looped compile(const LoopedRow& row);
     void looped(const char* name, double issued, double most, const char* unit);
     void fail(const std::string& name, const char* problem) {
@@ -120,7 +125,7 @@ void Gate::line(const gpu_suite::Case& source, const Sequence& sequence) {
     }
 }
 
-Looped Gate::compile(const LoopedRow& row) {
+gpu_suite::Prepared Gate::prepared(const LoopedRow& row) {
     gpu_suite::Case source;
     source.name = row.name;
     source.bodies = {row.body};
@@ -131,9 +136,13 @@ Looped Gate::compile(const LoopedRow& row) {
     source.placements = row.placements;
     source.constants = source.chained ? "in1 in3" : "in1";
     source.capability = 90;
-    gpu_suite::Prepared prepared = gpu_suite::prepare(source);
-    prepared.request.profile = &profile;
-    const std::vector<gpu::KernelSet> sets = gpu_suite::trafficKernels(prepared);
+    gpu_suite::Prepared out = gpu_suite::prepare(source);
+    out.request.profile = &profile;
+    return out;
+}
+
+Looped Gate::compile(const LoopedRow& row) {
+    const std::vector<gpu::KernelSet> sets = gpu_suite::trafficKernels(prepared(row));
     gpu::CompileOptions options;
     options.arch = "sm_90";
     if (sets.size() != 1)
@@ -141,7 +150,8 @@ Looped Gate::compile(const LoopedRow& row) {
     auto compiled = nvrtc.compile(sets[0].kernels[0], options);
     if (!compiled)
         return {};
-    return {sets[0].kernels[0].source, machine_code::countParts(compiled->cubin)};
+    return {sets[0].kernels[0].source, machine_code::countParts(compiled->cubin),
+            compiled->registers, compiled->log.find("serialized") != std::string::npos};
 }
 
 /// How often the loop over `name` goes round, by the literals of its text; 0: there is none.
@@ -293,6 +303,57 @@ void Gate::chain() {
     }
 }
 
+/// 3x3 convolutions of ResNet-50 at batch 32: the loop over slices of channels with its trips, and
+/// in each the loop that stages what a warp brings of the next one, behind it in the code; what is
+/// there once a tile is what stores.
+void Gate::halo() {
+    constexpr int64_t images = 32;
+    for (const auto& [channels, width] :
+         {std::pair<int64_t, int64_t>{64, 56}, {128, 28}, {256, 14}, {512, 7}}) {
+        const std::string body =
+            fmt::format("(float16[{0},{1},{2},{2}] x, float16[{1},{1},3,3] w, float16[{1}] b) => "
+                        "(float16[{0},{1},{2},{2}] y) "
+                        "{{ c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>(x, w, b) y = Relu(c) }}",
+                        images, channels, width);
+        const std::string name = fmt::format("3x3, {0}x{1}x{2}x{2}", images, channels, width);
+        const LoopedRow row = {name.c_str(),
+                               body.c_str(),
+                               "conv_halo",
+                               {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}}};
+        const Looped kernel = compile(row);
+        const gpu_suite::Prepared source = prepared(row);
+        auto spec = gpu::convSpec(source.request);
+        int perLine = 0;
+        const std::string items = "const int items = static_cast<int>(last - first + ";
+        if (const size_t at = kernel.source.find(items); at != std::string::npos)
+            std::sscanf(kernel.source.c_str() + at + items.size(), "%*du) * %d", &perLine);
+        double issued = 0;
+        if (auto* conv = std::get_if<gpu::ConvSpec>(&spec); conv && perLine > 0) {
+            const auto shape = std::get<gpu::HaloShape>(gpu::haloShape(*conv));
+            double tile = 0, loop = 0, stage = 0;
+            for (const machine_code::Instructions& part : kernel.code) {
+                if (part.globalStores > 0)
+                    tile += part.total;
+                else if (part.total > loop) {
+                    loop = part.total;
+                    stage = 0;
+                } else
+                    stage = std::max(stage, 1.0 * part.total);
+            }
+            const double warps = 4.0 * static_cast<double>(shape.groups);
+            const double trips = std::ceil(static_cast<double>(shape.lines * perLine) / warps);
+            issued = warps * static_cast<double>(shape.tiles() * shape.parts()) *
+                     (tile + tripsOf(kernel.source, "slice") * (loop + trips * stage)) * 32 /
+                     (profile.units * profile.clock * issueLanes) * 1e6;
+        }
+        const auto results = static_cast<double>(images * channels * width * width);
+        const double products =
+            2 * 9 * results * static_cast<double>(channels) / profile.fp16MatrixFlops * 1e6;
+        looped(row.name, kernel.serialized ? 0 : issued, products,
+               fmt::format("us of issue beside products, {} registers", kernel.registers).c_str());
+    }
+}
+
 } // namespace
 
 int main() {
@@ -315,5 +376,6 @@ int main() {
     gate.epilogue();
     gate.attention();
     gate.chain();
+    gate.halo();
     return gate.failures == 0 ? 0 : 1;
 }

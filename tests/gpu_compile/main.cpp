@@ -44,6 +44,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"comparison", 136},
         {"contract_plain", 128},
         {"conv_direct", 128},
+        {"conv_halo", 224}, // units of four results, 64 sums wide, two warpgroups
         {"copy_plain", 24},
         {"copy_transpose", 32},
         {"copy_vector", 40},

@@ -180,7 +180,7 @@ void addProducts(Family& out) {
                          "(float16[1,64,14,14] x, float16[64,64,3,3] w, float16[1,64,14,14] r) => "
                          "(float16[1,64,14,14] y) { c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>"
                          "(x, w) s = Add(c, r) y = Relu(s) }",
-                         "wgmma_128x64 tensor_128x64 tensor_64x64");
+                         "conv_halo wgmma_128x64 tensor_128x64 tensor_64x64");
     conv.placements = channelsLast;
     conv.constants = "in1";
     conv.capability = 90;
