@@ -2,6 +2,7 @@
 // Generator: writes every kernel of the suite, or with a second argument those whose traffic is
 // counted, as one C++ file to the path given.
 #include "gpu/kernels/variant_table.h"
+#include "tests/shim/halo_mutants.h"
 #include "tests/shim/suite.h"
 #include "tests/shim/suite_text.h"
 #include "tests/shim/traffic_cases.h"
@@ -39,8 +40,13 @@ void addSuite(Writer& writer) {
         if (source.compileOnly)
             continue;
         const gpu_suite::Prepared prepared = gpu_suite::prepare(source);
-        if (writer.lowered(prepared))
-            writer.add(prepared, gpu::emitAll(prepared.request).accepted);
+        if (!writer.lowered(prepared))
+            continue;
+        writer.add(prepared, gpu::emitAll(prepared.request).accepted);
+        for (const gpu_suite::HaloMutant& mutant : gpu_suite::haloMutants())
+            if (source.name == mutant.source)
+                writer.add(prepared,
+                           {gpu_suite::mutated(gpu_suite::haloSetOf(prepared.request), mutant)});
     }
 }
 
