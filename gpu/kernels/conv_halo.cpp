@@ -165,24 +165,25 @@ std::string HaloEmitter::begin() const {
     return out + (m_shape.pictures > 1 ? "    int picture = 0;\n" : "");
 }
 
-/// The picture of the next slice takes the place of the one before this.
+/// The picture of the next slice takes the place of the one before this, while the products of the
+/// first step are under way: what it takes to ask for it would else keep them waiting. Where
+/// weights pass, it is there with those that the next step asks for.
 std::string HaloEmitter::nextPicture() const {
     if (m_shape.pictures == 1)
         return {};
     const std::string other = fmt::format("pictures + (picture ^ 1) * {}", m_shape.pictureBytes());
     const std::string rest = parameterList(*m_spec.request, {}, false);
-    std::string out;
+    std::string out = "                if (step == 0) {\n                    ";
     if (m_shape.slices() > 1)
-        out = fmt::format("                    if (slice + 1 < {})\n"
-                          "                        @stage({}, tile, slice + 1, warp, own, {});\n"
-                          "                    else ",
-                          m_shape.slices(), other, rest);
-    else
-        out = "                    ";
-    return out +
-           fmt::format("if (tile + {0}u < {1}u)\n"
+        out += fmt::format("if (slice + 1 < {})\n"
+                           "                        @stage({}, tile, slice + 1, warp, own, {});\n"
+                           "                    else ",
+                           m_shape.slices(), other, rest);
+    out += fmt::format("if (tile + {0}u < {1}u)\n"
                        "                        @stage({2}, tile + {0}u, 0, warp, own, {3});\n",
                        m_shape.blocks, m_shape.tiles(), other, rest);
+    return out + (m_shape.stays() ? "                    commitCopies();\n" : "") +
+           "                }\n";
 }
 
 /// Weights some steps on, of the next tile behind the last slice.
@@ -200,22 +201,18 @@ std::string HaloEmitter::nextWeights() const {
                        m_shape.stages);
 }
 
-/// What a step reads is there for all, and what comes next is asked for.
+/// What a step reads is there for all; weights that come next are asked for.
 std::string HaloEmitter::arrival() const {
-    const std::string arrived =
-        fmt::format("waitCopies<{}>();\n"
-                    "                {}fenceForProducts();\n"
-                    "                {}__syncthreads();\n",
-                    m_shape.stays() ? 0 : m_shape.ahead() - 1, m_shape.stays() ? "    " : "",
-                    m_shape.stays() ? "    " : "");
     if (m_shape.stays())
-        return "                if (step == 0) {\n                    " + arrived + nextPicture() +
-               "                    commitCopies();\n                }\n";
+        return "                if (step == 0) {\n"
+               "                    waitCopies<0>();\n"
+               "                    fenceForProducts();\n"
+               "                    __syncthreads();\n                }\n";
     // The stage that is filled now was read by the products before the latest.
-    std::string out = "                waitProducts<1>();\n                " + arrived;
-    if (m_shape.pictures > 1)
-        out += "                if (step == 0) {\n" + nextPicture() + "                }\n";
-    return out + nextWeights() + "                commitCopies();\n";
+    return fmt::format("                waitProducts<1>();\n                waitCopies<{}>();\n"
+                       "                fenceForProducts();\n                __syncthreads();\n",
+                       m_shape.ahead() - 1) +
+           nextWeights() + "                commitCopies();\n";
 }
 
 /// The products of a slice. Fragments of the picture lie in two sets of registers, of which one is
@@ -249,7 +246,8 @@ std::string HaloEmitter::products() const {
                            "* {} + k * 128));\n",
                            std::min<int64_t>(64, m_shape.results - 64 * panel), 8 * panel, m_type,
                            panel * 3 * m_shape.stepChannels * 8, m_shape.stepChannels * 8);
-    out += "                        }\n                    commitProducts();\n                }\n";
+    out += "                        }\n                    commitProducts();\n                }\n" +
+           nextPicture();
     if (!m_shape.stays())
         out += fmt::format("                stage = stage + 1 == {0} ? 0 : stage + 1;\n",
                            m_shape.stages);

@@ -114,7 +114,8 @@ private:
     }
 
     void consider(HaloShape& shape) {
-        if (!shape.stays() && (shape.stages >= shape.steps() || shape.ahead() > shape.sliceSteps()))
+        if (!shape.stays() &&
+            (shape.stages >= shape.steps() || shape.ahead() >= shape.sliceSteps()))
             return;
         if (shape.registers() >
             std::min(mostRegisters, allRegisters / (shape.threads() * shape.residents)))
