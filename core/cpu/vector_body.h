@@ -218,6 +218,8 @@ void fillIntegers(VectorTable& t) {
     setForms<uint64_t, uint64_t, MinOf<uint64_t>>(t.opUnsigned[at(TapeOp::Min)]);
     setForms<uint64_t, uint64_t, MaxOf<uint64_t>>(t.opUnsigned[at(TapeOp::Max)]);
     setForms<uint64_t, uint64_t, ShiftRightUnsigned>(t.opUnsigned[at(TapeOp::ShiftRight)]);
+    t.opUnsigned[at(TapeOp::Abs)][0] = unaryLoop<uint64_t, uint64_t, AbsOf<uint64_t>>;
+    t.opUnsigned[at(TapeOp::Sign)][0] = unaryLoop<uint64_t, uint64_t, SignOf<uint64_t>>;
     binary<uint8_t, AndOf>(t, TapeOp::And, Lane::Bool);
     binary<uint8_t, OrOf>(t, TapeOp::Or, Lane::Bool);
     binary<uint8_t, XorOf>(t, TapeOp::Xor, Lane::Bool);
