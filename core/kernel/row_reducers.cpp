@@ -316,9 +316,12 @@ Scalar RowReducers::lpNormalization(const Node& node, const IndexMap& map) {
     Scalar x = elementOf(node.inputs[0], map);
     if (m_composer.failed())
         return x;
-    if (node.attributes.integer("p", 2) == 1)
-        return x / reduce(ReduceKind::Sum, unary(TapeOp::Abs, x));
-    return x / unary(TapeOp::Sqrt, reduce(ReduceKind::Sum, x * x));
+    const Scalar sum = node.attributes.integer("p", 2) == 1
+                           ? reduce(ReduceKind::Sum, unary(TapeOp::Abs, x))
+                           : reduce(ReduceKind::Sum, x * x);
+    const Scalar norm = node.attributes.integer("p", 2) == 1 ? sum : unary(TapeOp::Sqrt, sum);
+    const Scalar zero = x.tape().constant(x.type(), 0);
+    return select(equal(norm, zero), x, x / norm); // a row of zeros stays one
 }
 
 Scalar RowReducers::reducedElement(const Node& node, Scalar x, int64_t count) {

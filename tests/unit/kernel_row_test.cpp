@@ -197,6 +197,11 @@ TEST(LowerRow, InstanceAndGroupNormalization) {
     expectLowers("(float[2,4,3,3] x) => (float[2,4,3,3] y) "
                  "{ y = LpNormalization<axis=1, p=2>(x) }",
                  "Row");
+    for (const char* p : {"1", "2"}) // rows of zeros stay zeros
+        expectLowers(std::string("(float[2,3] x) => (float[2,3] y) { z = Sub(x, x) "
+                                 "y = LpNormalization<axis=1, p=") +
+                         p + ">(z) }",
+                     "Row");
 }
 
 TEST(LowerRow, NarrowRowsOfTwoReductions) {
