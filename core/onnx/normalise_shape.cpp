@@ -17,6 +17,26 @@ Result<void> normaliseAxesToInput(Draft& draft) {
     return {};
 }
 
+namespace {
+
+/// A reduction that reduces nothing still does to each element what it does besides: the norms of a
+/// number are its absolute value.
+void reduceNothing(NodeSpec& spec) {
+    spec.attributes = {};
+    if (spec.op == Op::ReduceL1 || spec.op == Op::ReduceL2) {
+        spec.op = Op::Abs;
+    } else if (spec.op == Op::ReduceLogSum) {
+        spec.op = Op::Log;
+    } else if (spec.op == Op::ReduceSumSquare) {
+        spec.op = Op::Mul;
+        spec.inputs = {spec.inputs[0], spec.inputs[0]};
+    } else {
+        spec.op = Op::Identity;
+    }
+}
+
+} // namespace
+
 /// Opset 18: axes became an input. Known ones go back to the attribute.
 Result<void> normaliseAxesToAttribute(Draft& draft) {
     NodeSpec& spec = draft.spec;
@@ -38,8 +58,8 @@ Result<void> normaliseAxesToAttribute(Draft& draft) {
     if (!axes.empty()) {
         spec.attributes.set("axes", axes);
     } else if (keepsEmpty) {
-        spec.op = Op::Identity;
-        spec.attributes = {};
+        spec.inputs.resize(1);
+        reduceNothing(spec);
     }
     return {};
 }

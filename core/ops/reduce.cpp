@@ -90,13 +90,25 @@ double reduceFloats(Op op, const RowView<double>& row) {
     }
 }
 
+/// The largest or smallest number of an integer type, as int64 holds it.
+int64_t limitOf(DType type, bool wantLargest) {
+    if (type == DType::Bool)
+        return wantLargest ? 1 : 0;
+    const auto bits = static_cast<unsigned>(bitsOf(type));
+    if (!isSigned(type))
+        return wantLargest ? static_cast<int64_t>(~uint64_t{0} >> (64U - bits)) : 0;
+    const auto largest = static_cast<int64_t>((uint64_t{1} << (bits - 1U)) - 1);
+    return wantLargest ? largest : -largest - 1;
+}
+
 /// Integer reductions that stay in integers; unsigned arithmetic wraps where int64 would overflow.
+/// Of nothing the largest element is the type's smallest, and the other way round.
 int64_t reduceInts(Op op, DType type, const RowView<int64_t>& row) {
     auto less = [&](int64_t a, int64_t b) {
         return type == DType::UInt64 ? static_cast<uint64_t>(a) < static_cast<uint64_t>(b) : a < b;
     };
     uint64_t sum = op == Op::ReduceProd ? 1 : 0;
-    int64_t best = row.size() ? row[0] : 0;
+    int64_t best = row.size() ? row[0] : limitOf(type, op == Op::ReduceMin);
     for (size_t i = 0; i < row.size(); ++i) {
         auto x = static_cast<uint64_t>(row[i]);
         if (op == Op::ReduceMax || op == Op::ReduceMin)
@@ -121,11 +133,11 @@ bool needsFloats(Op op) {
 }
 
 /// The axes of a node: an attribute up to opset 17, an input after (and always for ReduceSum).
-Result<std::vector<size_t>> axesOf(const Node& node, const ReferenceValue* input, size_t rank,
-                                   bool& identity) {
+/// With noop_with_empty_axes none are none: each element is reduced by itself, so that ReduceL1
+/// still takes absolute values and ReduceLogSum logarithms.
+Result<std::vector<size_t>> axesOf(const Node& node, const ReferenceValue* input, size_t rank) {
     std::vector<int64_t> given = input ? intsOf(*input) : node.attributes.integers("axes");
-    identity = given.empty() && node.attributes.integer("noop_with_empty_axes") != 0;
-    if (given.empty()) {
+    if (given.empty() && node.attributes.integer("noop_with_empty_axes") == 0) {
         given.resize(rank);
         std::iota(given.begin(), given.end(), 0);
     }
@@ -137,12 +149,9 @@ Result<std::vector<size_t>> axesOf(const Node& node, const ReferenceValue* input
 
 Outputs runReduce(const Node& node, ReferenceInputs inputs, ReferenceContext& context) {
     const ReferenceValue& x = *inputs[0];
-    bool identity = false;
-    auto axes = axesOf(node, inputAt(inputs, 1), x.extents.size(), identity);
+    auto axes = axesOf(node, inputAt(inputs, 1), x.extents.size());
     if (!axes)
         return failure(axes.error());
-    if (identity)
-        return std::vector<ReferenceValue>{x};
     if (x.dtype == DType::String)
         return badInput(node, "strings cannot be reduced");
     bool keep = node.attributes.integer("keepdims", 1) != 0;

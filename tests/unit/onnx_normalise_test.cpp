@@ -138,6 +138,21 @@ TEST(OnnxNormalise, NewReductionsKeepTheirAxesAsAttribute) {
               "y = Identity(x)");
 }
 
+TEST(OnnxNormalise, ReductionsOfNothingStillTakeTheirNormsAndLogarithms) {
+    const auto without = [](const char* op) {
+        return nodesOf(18, std::string("g (float[2] x) => (y) { y = ") + op +
+                               " <noop_with_empty_axes = 1> (x) }");
+    };
+    EXPECT_EQ(without("ReduceL1"), "y = Abs(x)");
+    EXPECT_EQ(without("ReduceL2"), "y = Abs(x)");
+    EXPECT_EQ(without("ReduceLogSum"), "y = Log(x)");
+    EXPECT_EQ(without("ReduceSumSquare"), "y = Mul(x, x)");
+    EXPECT_EQ(without("ReduceMean"), "y = Identity(x)");
+    EXPECT_EQ(nodesOf(18, "g (float[2] x) => (y) <int64[0] a = {}> "
+                          "{ y = ReduceL1 <noop_with_empty_axes = 1> (x, a) }"),
+              "y = Abs(x)");
+}
+
 TEST(OnnxNormalise, AxesComputedAtRunTimeStayAnInput) {
     EXPECT_EQ(nodesOf(18, "g (float[2,3] x, int64[1] a) => (y) { y = ReduceMax(x, a) }"),
               "y = ReduceMax(x, a)");

@@ -21,6 +21,31 @@ TEST(Reduce, WithoutAxesReducesAll) {
     EXPECT_EQ(out.floats[0], 11);
 }
 
+TEST(Reduce, WithoutAxesMayReduceNothingAndStillTakesItsNorm) {
+    const ReferenceValue x = floats({2}, {-3, 2}), none = ReferenceValue::ofInts({});
+    const auto kept = [&](Op op) {
+        return run(op, {x, none}, {{"noop_with_empty_axes", int64_t(1)}}).floats;
+    };
+    EXPECT_EQ(kept(Op::ReduceSum), (Doubles{-3, 2}));
+    EXPECT_EQ(kept(Op::ReduceL1), (Doubles{3, 2}));
+    EXPECT_EQ(kept(Op::ReduceL2), (Doubles{3, 2}));
+    EXPECT_EQ(kept(Op::ReduceSumSquare), (Doubles{9, 4}));
+}
+
+TEST(Reduce, ExtremesOfNoIntegersAreTheLimitsOfTheirType) {
+    const auto extreme = [](Op op, DType type) {
+        const ReferenceValue x = ReferenceValue::tensor(type, {2, 0});
+        return run(op, {x}, {{"axes", Ints{1}}}).ints;
+    };
+    EXPECT_EQ(extreme(Op::ReduceMin, DType::UInt8), (Ints{255, 255}));
+    EXPECT_EQ(extreme(Op::ReduceMax, DType::UInt8), (Ints{0, 0}));
+    EXPECT_EQ(extreme(Op::ReduceMax, DType::Int8), (Ints{-128, -128}));
+    EXPECT_EQ(extreme(Op::ReduceMin, DType::Int64), (Ints{INT64_MAX, INT64_MAX}));
+    EXPECT_EQ(extreme(Op::ReduceMax, DType::Int64), (Ints{INT64_MIN, INT64_MIN}));
+    EXPECT_EQ(extreme(Op::ReduceMin, DType::UInt64), (Ints{-1, -1})); // all bits
+    EXPECT_EQ(extreme(Op::ReduceMin, DType::Bool), (Ints{1, 1}));
+}
+
 TEST(Reduce, LogSumExpDoesNotOverflow) {
     EXPECT_NEAR(run(Op::ReduceLogSumExp, {floats({2}, {1000, 1000})}).floats[0],
                 1000 + std::log(2.0), 1e-12);
