@@ -51,6 +51,7 @@ Result<void> normaliseFlatSoftmax(Draft& draft) {
     spec.op = Op::Reshape;
     spec.inputs = {result, shape};
     spec.attributes = {};
+    spec.attributes.set("allowzero", int64_t(1)); // a 0 of the shape is an extent
     return {};
 }
 
