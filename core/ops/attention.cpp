@@ -88,8 +88,8 @@ Outputs runAttention(const Node& node, ReferenceInputs inputs, ReferenceContext&
     request.scale = node.attributes.number("scale");
     request.softcap = node.attributes.number("softcap");
     request.causal = node.attributes.integer("is_causal") != 0;
-    constexpr AttentionStage stages[] = {AttentionStage::Scores, AttentionStage::Masked,
-                                         AttentionStage::Capped, AttentionStage::Weights};
+    constexpr AttentionStage stages[] = {AttentionStage::Scores, AttentionStage::Capped,
+                                         AttentionStage::Masked, AttentionStage::Weights};
     const int64_t mode = node.attributes.integer("qk_matmul_output_mode");
     if (node.outputs.size() > 3 && mode >= 0 && mode < 4)
         request.stage = stages[mode];

@@ -61,6 +61,20 @@ TEST(Attention, CausalFirstQuerySeesOnlyTheFirstKey) {
     EXPECT_DOUBLE_EQ(y.floats[1], 6);
 }
 
+TEST(Attention, ShowsScoresInTheOrderInWhichTheyAreMade) {
+    const ReferenceValue q = floats({1, 1, 1, 1}, {2}), k = floats({1, 1, 2, 1}, {1, 3}),
+                         mask = floats({1, 2}, {0.25, -0.5});
+    const auto scores = [&](int64_t mode) {
+        return runAll(Op::Attention, {q, k, k, mask},
+                      {{"qk_matmul_output_mode", mode}, {"softcap", 4.0}, {"scale", 1.0}}, 4)[3]
+            .floats;
+    };
+    const double capped[] = {4 * std::tanh(0.5), 4 * std::tanh(1.5)};
+    EXPECT_EQ(scores(0), (Doubles{2, 6}));
+    EXPECT_EQ(scores(1), (Doubles{capped[0], capped[1]}));
+    EXPECT_EQ(scores(2), (Doubles{capped[0] + 0.25, capped[1] - 0.5}));
+}
+
 TEST(Attention, InferSplitsHeads) {
     Type x = tensorType(DType::Float32, {symbol("B"), symbol("L"), 64});
     auto inferred = inferOp(Op::Attention, {x, x, x},
