@@ -7,6 +7,9 @@
 //                                  line `LEVEL SECONDS` of its input runs that one so long, at least
 //                                  once, and prints {"seconds": [...]}
 //   node ort.mjs save JOB.json     writes the model as it is after optimising, to `target` of the job
+//   node ort.mjs answer            each line of its input is {"model", "level", "inputs": [{"name", "dtype", "extents",
+//                                  "hex" or "strings"}], "outputs": [names]}; prints {"outputs": [the same without
+//                                  names]} or {"error": text} for it
 //   node ort.mjs version           prints the package's version; exit code 77: it is not here
 // JOB: {"model": path, "threads": n, "level": "all|disabled", "seconds": budget,
 //       "inputs": [{"name", "dtype", "extents", "file"}], "outputs": [{"name", "file"}]}
@@ -43,12 +46,25 @@ function feed(input) {
   return new ort.Tensor(type, new ArrayType(copy), input.extents);
 }
 
+function feedHex({ dtype, extents, hex, strings }) {
+  if (strings) return new ort.Tensor('string', strings, extents);
+  const [ArrayType, type] = arrays[dtype];
+  const bytes = Uint8Array.from(Buffer.from(hex, 'hex'));
+  return new ort.Tensor(type, new ArrayType(bytes.buffer), extents);
+}
+
+function describe({ type, dims, data }) {
+  if (type === 'string') return { dtype: type, extents: dims, strings: data };
+  const dtype = { float32: 'float', float64: 'double' }[type] ?? type;
+  return { dtype, extents: dims, hex: Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString('hex') };
+}
+
 const [mode, jobPath] = process.argv.slice(2);
 if (mode === 'version') {
   console.log(ort.env.versions.node ?? ort.env.versions.common);
   process.exit(0);
 }
-const job = JSON.parse(readFileSync(jobPath, 'utf8'));
+const job = mode === 'answer' ? {} : JSON.parse(readFileSync(jobPath, 'utf8'));
 const open = (level, more = {}) => ort.InferenceSession.create(job.model, {
   graphOptimizationLevel: level, intraOpNumThreads: job.threads ?? 1, interOpNumThreads: 1,
   logSeverityLevel: 3, ...more,
@@ -99,7 +115,21 @@ if (mode === 'run') {
     const [level, seconds] = line.split(' ');
     console.log(await timed(sessions[level], Number(seconds), 1));
   }
+} else if (mode === 'answer') {
+  for await (const line of createInterface({ input: process.stdin })) {
+    const { model, level, inputs, outputs } = JSON.parse(line);
+    try {
+      const session = await ort.InferenceSession.create(model, {
+        graphOptimizationLevel: level, intraOpNumThreads: 1, interOpNumThreads: 1, logSeverityLevel: 4,
+      });
+      const results = await session.run(Object.fromEntries(inputs.map((input) => [input.name, feedHex(input)])));
+      console.log(JSON.stringify({ outputs: outputs.map((name) => describe(results[name])) }));
+      await session.release();
+    } catch (error) {
+      console.log(JSON.stringify({ error: String(error.message ?? error) }));
+    }
+  }
 } else {
-  console.error('usage: ort.mjs run|save|time|first|serve JOB.json, or ort.mjs version');
+  console.error('usage: ort.mjs run|save|time|first|serve JOB.json, or ort.mjs answer|version');
   process.exit(2);
 }
