@@ -75,7 +75,7 @@ std::optional<Number> sourcePosition(const Settings& settings, const Axis& axis,
     if (mode == "half_pixel")
         return (x + half) / scale - half;
     if (mode == "pytorch_half_pixel")
-        return axis.to == 1 ? -half : (x + half) / scale - half;
+        return axis.to == 1 ? 0 : (x + half) / scale - half;
     if (mode == "align_corners")
         return axis.to == 1 || width == 1 ? 0 : x * (from - 1) / (width - 1);
     if (mode == "asymmetric")

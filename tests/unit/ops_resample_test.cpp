@@ -35,6 +35,14 @@ TEST(Resize, AntialiasAveragesWhatIsSkipped) {
                {(1 * 1 + 1 * 3 + 2 * 3 + 3 * 1) / 8.0, (2 * 1 + 3 * 3 + 4 * 3 + 4 * 1) / 8.0});
 }
 
+TEST(Resize, OneElementOfPytorchHalfPixelIsTheFirst) {
+    auto out = run(Op::Resize, {floats({3}, {5, 1, 2}), omitted(), omitted(), ints({1}, {1})},
+                   {{"mode", std::string("cubic")},
+                    {"coordinate_transformation_mode", std::string("pytorch_half_pixel")}});
+    ASSERT_TRUE(out) << out.error().text();
+    expectNear((*out)[0].floats, {5});
+}
+
 TEST(Resize, AxesLeaveTheOthersAlone) {
     auto out = run(Op::Resize, {counting({2, 2}), omitted(), omitted(), ints({1}, {4})},
                    {{"axes", Ints{1}}});
