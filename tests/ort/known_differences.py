@@ -7,7 +7,7 @@ REDUCTIONS = tuple('Reduce' + end for end in 'L1 L2 LogSum LogSumExp Max Mean Mi
 
 
 def attributes(drawn):
-    """Of the last node that is no Cast of an output."""
+    """Of the operator that the model is about."""
     node = [n for n in drawn.nodes if n.op_type == drawn.op.rpartition('.')[2]][-1]
     return {a.name: helper.get_attribute_value(a) for a in node.attribute}
 
@@ -29,7 +29,10 @@ KNOWN = [
     (('MeanVarianceNormalization',), 'value', 'nan', None, 'in float32 the mean of squares may be less than the squared mean'),
     (('AveragePool', 'MaxPool', 'LpPool'), 'value', '', window_below_stride,
      'a window smaller than the stride: ONNX pads nothing, ONNX Runtime less than nothing'),
+    (('Cast',), 'value', 'nan', lambda d: any(v.kind.startswith('float8') for v in d.seen),
+     'the table of the standard: infinities are NaN in types without, saturated too, and stay what they are in float8e5m2'),
     (('Clip',), 'accepted', 'bfloat16', None, 'before opset 16 its body has a Where that does not take bfloat16'),
+    (('Resize',), 'accepted', "input 'sizes' (0)", None, 'sizes that are no constant'),
     (('com.microsoft.QLinearAveragePool',), 'value', '',
      lambda d: attributes(d)['ceil_mode'] and attributes(d)['count_include_pad'],
      'ONNX Runtime counts what lies behind the pads, other than in AveragePool'),
@@ -41,8 +44,8 @@ KNOWN = [
     (('Dropout',), 'value', 'type bool', None, 'before opset 10 the mask has the type of the data; here it is bool'),
     (('Clip',), 'value', 'inf', None,
      'a bound that is left out is none here, as in the body that the standard gives; ONNX Runtime takes the largest float'),
-    (('Mod',), 'value', '', lambda d: 'uint64' in {v.kind for v in d.seen},
-     'ONNX Runtime computes remainders of uint64 in double'),
+    (('Mod',), 'value', '', lambda d: {'int64', 'uint64'} & {v.kind for v in d.seen} and d.special,
+     'ONNX Runtime computes remainders of large integers in double'),
     (('Slice',), 'inference', 'inferred', lambda d: d.symbols, 'bounds are taken to lie within an axis whose extent is open'),
     (('Sign',), 'value', 'nan', None, 'the sign of NaN is NaN in numpy, 0 in ONNX Runtime'),
     (('StringNormalizer',), 'accepted', 'locale', None, 'a locale that is not installed'),

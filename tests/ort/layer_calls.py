@@ -347,7 +347,8 @@ def col2im(d, op):
 
 @call('QuantizeLinear', 'DequantizeLinear')
 def quantise(d, op):
-    to = d.pick('int8', 'uint8', *(['int16', 'uint16'] if d.opset >= 21 else []))
+    to = d.pick('int8', 'uint8', *(['int16', 'uint16', 'int4', 'uint4'] if d.opset >= 21 else []),
+                *(['float8e4m3fn', 'float8e5m2'] if d.opset >= 19 else []))
     extents = d.shape(1, 4)
     axis = d.axis(len(extents))
     of = [] if d.opset < 13 or d.chance(0.5) else [extents[axis]]
@@ -360,14 +361,20 @@ def quantise(d, op):
         if of and not how:
             of = []
     scale = d.numbers('float', of, 0.02, 0.5, 0.8)
-    zero = d.numbers(to, of, constant=0.8) if d.chance(0.6) else None
+    whole = to.endswith(('int8', 'int16'))
+    zero = d.numbers(to, of, constant=0.8) if whole and d.chance(0.6) else None
+    if not whole and (op == 'QuantizeLinear' or d.chance(0.5)):
+        zero = d.cast(d.put(np.zeros(of, np.float32), 1), to)
     if op == 'QuantizeLinear':
         if zero is None and d.opset >= 21:
             how['output_dtype'] = NUMBERS[to]
         elif zero is None:
             to = 'uint8'
         return d.add(op, d.numbers('float', extents), scale, zero, kind=to, **how)
-    return d.add(op, d.numbers(to, extents, -128, 255), scale, zero, kind='float', **how)
+    if whole:
+        return d.add(op, d.numbers(to, extents, -128, 255), scale, zero, kind='float', **how)
+    low, high = {'int4': (-8, 7), 'uint4': (0, 15)}.get(to, (-400, 400))
+    return d.add(op, d.cast(d.numbers('int32', extents, low, high), to), scale, zero, kind='float', **how)
 
 
 @call('DynamicQuantizeLinear')

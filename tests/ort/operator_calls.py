@@ -7,7 +7,7 @@ CALLS = {}
 MOST_OPSET = {'Scatter': 10, 'Upsample': 9}  # deprecated behind
 # What NaN, infinities or the limits of an integer give is nowhere said. Nor do layers take them: sums overflow.
 PLAIN = {'TopK', 'ArgMax', 'ArgMin', 'Hardmax', 'LogSoftmax', 'Softmax', 'Shrink', 'Cast', 'CastLike', 'ScatterND',
-         'ScatterElements', 'Pow',
+         'ScatterElements', 'Pow', 'CumSum',
          'Unique'}
 REALS = ('float', 'double', 'float16', 'bfloat16')
 
@@ -124,7 +124,7 @@ def clip(d, op):
     kind = d.kind(op)
     low, high = sorted([d.whole(-3, 3), d.whole(-3, 3)])
     low, high = (max(low, 0), max(high, 0)) if kind.startswith('u') else (low, high)
-    if d.chance(0.1):
+    if d.opset >= 11 and d.chance(0.1):
         low, high = high, low
     bounds = [b if d.chance(0.7) else None for b in (low, high)]
     if d.opset < 11:
@@ -133,8 +133,23 @@ def clip(d, op):
     return d.add(op, operand(d, op, among=(kind,)), *[None if b is None else d.numbers(kind, [], b, b) for b in bounds])
 
 
+def stored_cast(d):
+    """To a type of 8 or 4 bits: any number of a float one, of an integer one those that it has."""
+    to = d.pick('float8e4m3fn', 'float8e4m3fnuz', 'float8e5m2', 'float8e5m2fnuz', *(['int4', 'uint4'] if d.opset >= 21 else []))
+    if to.endswith('int4'):
+        low, high = (0, 15) if to == 'uint4' else (-8, 7)
+        whole = d.numbers(d.pick('int32', 'int8'), d.shape(0, 3), low, high)  # whether halves are cut off or rounded nobody says
+        return d.add('Cast', d.pick(whole, d.cast(whole, 'float')), kind=to, to=NUMBERS[to])
+    d.special = d.chance(0.3)
+    span = d.pick((None, None), (-0.01, 0.01), (-600, 600), (-70000, 70000))
+    kind = d.pick('float', 'float16') if span[1] != 70000 else 'float'
+    return d.add('Cast', d.numbers(kind, d.shape(0, 3), *span), kind=to, to=NUMBERS[to], saturate=d.pick(0, 1))
+
+
 @call('Cast', 'CastLike')
 def cast(d, op):
+    if op == 'Cast' and d.opset >= 19 and d.chance(0.4):
+        return stored_cast(d)
     to = d.kind('Cast', name='T2', plain=0.1)
     x = operand(d, 'Cast', small=d.pick(0, 1))
     if to.startswith('u') and x.kind in REALS:
@@ -157,7 +172,7 @@ def dropout(d, op):
 # Reductions ----------------------------------------------------------------------------------------------------------
 @call(*('Reduce' + end for end in 'L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare'.split()))
 def reduce(d, op):
-    d.special = d.special and op in ('ReduceMax', 'ReduceMin', 'ReduceSum', 'ReduceMean')
+    d.special = d.special and op in ('ReduceMax', 'ReduceMin')
     real = d.special or op in ('ReduceL2', 'ReduceLogSum', 'ReduceLogSumExp')
     among = ('float', 'double', 'float16') if real else FLOATS + INTS + ('bool',)
     span = {'ReduceLogSum': {'low': 0, 'high': 3}, 'ReduceProd': {'low': -2, 'high': 2}}.get(op, {})

@@ -13,8 +13,11 @@ FLOATS = ('float', 'double', 'float16', 'bfloat16')
 KINDS = {'float': np.float32, 'double': np.float64, 'float16': np.float16, 'bool': np.bool_, 'string': np.object_,
          **{kind: np.dtype(kind).type for kind in INTS}}
 NUMBERS = {'float': 1, 'uint8': 2, 'int8': 3, 'uint16': 4, 'int16': 5, 'int32': 6, 'int64': 7, 'string': 8, 'bool': 9,
-           'float16': 10, 'double': 11, 'uint32': 12, 'uint64': 13, 'bfloat16': 16, 'float8e4m3fn': 17, 'float8e5m2': 19,
-           'uint4': 21, 'int4': 22}
+           'float16': 10, 'double': 11, 'uint32': 12, 'uint64': 13, 'bfloat16': 16, 'float8e4m3fn': 17,
+           'float8e4m3fnuz': 18, 'float8e5m2': 19, 'float8e5m2fnuz': 20, 'uint4': 21, 'int4': 22}
+# Types that JavaScript does not have, and what shows all of their numbers.
+SHOWN_AS = {'bfloat16': 'float', 'float8e4m3fn': 'float', 'float8e4m3fnuz': 'float', 'float8e5m2': 'float', 'float8e5m2fnuz': 'float',
+            'int4': 'int8', 'uint4': 'uint8'}
 LAST_OPSET = 24  # ONNX Runtime 1.30 has kernels up to here
 
 
@@ -92,6 +95,7 @@ class Draw:
 
     def shape(self, least=0, most=5, low=1, high=5):
         rank = self.whole(least, most) if self.chance(0.85) else self.whole(least, max(most, min(6, most + 1)))
+        high *= 6 if self.chance(0.08) else 1  # beyond the lanes of a vector
         extents = [self.whole(1, high) for _ in range(rank)]
         if extents and low == 0 and self.chance(0.3):
             extents[self.whole(0, rank - 1)] = 0
@@ -256,8 +260,7 @@ class Draw:
         """Outputs of the model; types that JavaScript does not have go through a Cast."""
         for value in values:
             if value and value.name:
-                back = {'bfloat16': 'float', 'float8e4m3fn': 'float', 'float8e5m2': 'float', 'int4': 'int8', 'uint4': 'uint8'}
-                self.outputs.append(self.cast(value, back.get(value.kind, value.kind)))
+                self.outputs.append(self.cast(value, SHOWN_AS.get(value.kind, value.kind)))
 
     def declared(self, extents, share):
         """The extents of an input as the file says them: some are symbols."""
