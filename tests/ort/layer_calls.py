@@ -250,9 +250,10 @@ def resize(d, op):
     if how['coordinate_transformation_mode'] in ('align_corners', 'tf_crop_and_resize'):
         scales = [s if (s * e).is_integer() else 1.0 for s, e in zip(scales, x.extents)]
     if how['coordinate_transformation_mode'] == 'tf_crop_and_resize':
-        # ONNX Runtime takes an axis whose scale is 1 as it is, whatever the region.
-        roi = np.array([d.pick(0.0, 0.1, 0.3) if s != 1 else 0.0 for s in scales] +
-                       [d.pick(1.0, 0.8, 1.2) if s != 1 else 1.0 for s in scales], np.float32)
+        # ONNX Runtime takes an axis whose scale is 1 as it is, whatever the region. Odd numbers: what lies just at the border
+        # is outside of it in float32.
+        roi = np.array([d.pick(0.0, 0.113, 0.337) if s != 1 else 0.0 for s in scales] +
+                       [d.pick(0.831, 1.273) if s != 1 else 1.0 for s in scales], np.float32)
     elif d.opset < 13:
         roi = np.zeros(0, np.float32)
     roi = None if roi is None else d.put(roi, 0.9)

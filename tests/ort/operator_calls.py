@@ -7,7 +7,7 @@ CALLS = {}
 MOST_OPSET = {'Scatter': 10, 'Upsample': 9}  # deprecated behind
 # What NaN, infinities or the limits of an integer give is nowhere said. Nor do layers take them: sums overflow.
 PLAIN = {'TopK', 'ArgMax', 'ArgMin', 'Hardmax', 'LogSoftmax', 'Softmax', 'Shrink', 'Cast', 'CastLike', 'ScatterND',
-         'ScatterElements', 'Pow', 'CumSum',
+         'ScatterElements', 'Pow', 'CumSum', 'Mean', 'Sum',
          'Unique'}
 REALS = ('float', 'double', 'float16', 'bfloat16')
 

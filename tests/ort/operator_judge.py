@@ -12,7 +12,7 @@ LEAST = {'float': 1e-7, 'double': 1e-15, 'float16': 1e-6}  # an absolute error i
 # What divides by the root of a variance, or of nearly nothing, loses more.
 ROUGH = {'InstanceNormalization': 100, 'LayerNormalization': 100, 'GroupNormalization': 100, 'BatchNormalization': 10,
          'MeanVarianceNormalization': 10, 'com.microsoft.Attention': 20,
-         'com.microsoft.MultiHeadAttention': 20, 'Gelu': 5}
+         'com.microsoft.MultiHeadAttention': 20, 'Gelu': 5, 'Det': 20}
 
 
 def tensor(described):
@@ -67,12 +67,13 @@ def inferred_wrong(types, outputs):
     return None
 
 
-def judge(drawn, ours, theirs):
-    """Findings of one model: (kind, what) each. Theirs without an answer: only ours are compared with one another."""
+def judge(drawn, ours, theirs, saved):
+    """Findings of one model: (kind, what) each. Theirs without an answer: only ours are compared with one another.
+    Saved: what ONNX Runtime says of the fused model as we save it; none without."""
     tolerances = {kind: value * ROUGH.get(drawn.op, 1) for kind, value in TOLERANCES.items()}
     kinds = {value.kind for value in drawn.seen}
     rough = max(TOLERANCES[kind] if kind in kinds else 0 for kind in ('float16', 'bfloat16'))  # on the way
-    tolerances['least'] = rough if drawn.op == 'chain' else ABSOLUTE.get(drawn.op, 0)  # what is left of a difference of values in 16 bits
+    tolerances['least'] = rough if drawn.op == 'chain' else ABSOLUTE.get(drawn.op, 0)
     if 'QLinear' in drawn.op or 'Quantize' in drawn.op:  # a tie between two integers
         tolerances.update(int8=1, uint8=1)
     if rough:
@@ -96,6 +97,12 @@ def judge(drawn, ours, theirs):
             out.append(('value', 'reference and ONNX Runtime: ' + found))
     elif 'error' in theirs and not unjudged(theirs['error']):
         out.append(('accepted', theirs['error']))
+    if 'outputs' in saved:
+        found = compare(saved['outputs'], theirs['outputs'], tolerances)
+        if found:
+            out.append(('saved', 'ONNX Runtime, saved and original: ' + found))
+    elif 'error' in saved and not unjudged(saved['error']):
+        out.append(('saved', saved['error']))
     for name in ('cpu', 'fused'):
         if 'error' in runs[name]:
             out.append((name + ' refused', runs[name]['error']))
@@ -110,6 +117,6 @@ def unjudged(error):
     """ONNX Runtime has no kernel for it, or none for the type."""
     return any(word in error for word in ('NOT_IMPLEMENTED', 'Could not find an implementation', 'not implemented',
                                           'is not a registered function/op', 'No Op registered', 'not supported', 'unsupported',
-                                          'does not support', '_inlfunc_',
+                                          'does not support', 'is not defined for empty set', '_inlfunc_',
                                           'Unsupported pooling size', 'output_padding', 'CreateMelWeightMatrix',
                                           'NumDimensions() == 4', 'Tensor type mismatch'))

@@ -16,8 +16,8 @@ NUMBERS = {'float': 1, 'uint8': 2, 'int8': 3, 'uint16': 4, 'int16': 5, 'int32': 
            'float16': 10, 'double': 11, 'uint32': 12, 'uint64': 13, 'bfloat16': 16, 'float8e4m3fn': 17,
            'float8e4m3fnuz': 18, 'float8e5m2': 19, 'float8e5m2fnuz': 20, 'uint4': 21, 'int4': 22}
 # Types that JavaScript does not have, and what shows all of their numbers.
-SHOWN_AS = {'bfloat16': 'float', 'float8e4m3fn': 'float', 'float8e4m3fnuz': 'float', 'float8e5m2': 'float', 'float8e5m2fnuz': 'float',
-            'int4': 'int8', 'uint4': 'uint8'}
+SHOWN_AS = {'bfloat16': 'float', 'float8e4m3fn': 'float', 'float8e4m3fnuz': 'float', 'float8e5m2': 'float',
+            'float8e5m2fnuz': 'float', 'int4': 'int8', 'uint4': 'uint8'}
 LAST_OPSET = 24  # ONNX Runtime 1.30 has kernels up to here
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random operators: models of one operator and short chains of them, drawn by operator_calls.py, layer_calls.py,
 contrib_calls.py and chains.py, through ONNX Runtime, and here through inference, the reference interpreter, the cpu backend,
-and that after fusion.
+and that after fusion; the fused model, saved, through ONNX Runtime again.
     random_operators.py SERVE_OPERATORS ORT.MJS MODULES FOLDER [--first 1] [--rounds 8] [--seconds 60] [--only Conv,chain]
 Seeded: the same numbers give the same models. A round is a model of every operator and some chains; --seconds ends early. What
 differs is made smaller, kept in FOLDER and printed, two of a kind. Exit code 77 without ONNX Runtime. Where that differs from
@@ -147,15 +147,20 @@ class Comparison:
             array = drawn.default(name) if array is None else array
             contents = {'strings': list(array.flat)} if kind == 'string' else {'hex': array.tobytes().hex()}
             inputs.append({'name': name, 'dtype': kind, 'extents': list(array.shape), **contents})
-        line = json.dumps({'model': path, 'level': 'disabled', 'dims': drawn.symbols, 'inputs': inputs,
-                           'outputs': [v.name for v in drawn.outputs]})
-        self.here.ask(line)
-        self.there.ask(line)
+        request = {'model': path, 'saved': os.path.join(self.folder, 'saved.onnx'), 'level': 'disabled', 'dims': drawn.symbols,
+                   'inputs': inputs, 'outputs': [v.name for v in drawn.outputs]}
+        self.here.ask(json.dumps(request))
+        self.there.ask(json.dumps(request))
         ours, theirs = self.here.answer(), self.there.answer()
+        saved = ours.get('fused', {}).get('saved', {})
+        if 'inputs' in saved and 'outputs' in theirs:
+            wanted = [i for i in inputs if i['name'] in saved['inputs']]
+            self.there.ask(json.dumps({**request, 'model': request['saved'], 'inputs': wanted}))
+            saved = self.there.answer()
         self.counts['models'] += 1
         self.counts['judged by ONNX Runtime'] += 'outputs' in theirs
         self.silent[drawn.op] += 'outputs' not in theirs
-        return [(kind, what) for kind, what in judge(drawn, ours, theirs) if not explained(drawn, kind, what)]
+        return [(kind, what) for kind, what in judge(drawn, ours, theirs, saved) if not explained(drawn, kind, what)]
 
     def check(self, op, seed):
         drawn = draw(op, seed)

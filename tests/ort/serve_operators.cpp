@@ -2,12 +2,13 @@
 // `serve_operators`: this side of random_operators.py. Each line of its input is a small model with
 // its inputs, as JSON; each line of its output says what inference knows of the outputs, and what
 // they are by the reference interpreter on the graph as loaded, by the cpu backend unfused, and by
-// it fused. Judges nothing.
-//   {"model": PATH, "dims": {symbol: extent}, "inputs": [{"name", "dtype", "extents", "hex" or
-//   "strings"}]}
-//   {"load": error} or {"problems": [...], "types": [{"dtype", "extents" (null: open)}],
-//   "reference": RUN, "cpu": RUN, "fused": RUN}, a RUN is {"error": text} or {"outputs": [tensors
-//   as inputs are]}
+// it fused; the fused model is saved besides. Judges nothing.
+//   {"model": PATH, "saved": PATH, "dims": {symbol: extent},
+//    "inputs": [{"name", "dtype", "extents", "hex" or "strings"}]}
+//   {"load": error} or
+//   {"problems": [...], "notes": [...], "types": [{"dtype", "extents" (null: open)}],
+//    "reference": RUN, "cpu": RUN, "fused": RUN with "saved": {"inputs": [names]} or {"error"}}
+// A RUN is {"error": text} or {"outputs": [tensors as inputs are]}.
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/rules.h"
@@ -99,15 +100,26 @@ json byCpu(Graph graph, const std::vector<Tensor>& inputs, const Sizes& dims) {
     return {{"outputs", outputs}};
 }
 
-/// Fused with its dimensions open, as a person would.
-json byFused(const Graph& graph, const std::vector<Tensor>& inputs, const Sizes& dims,
-             const app::RuleLibrary& library) {
+/// Fused with its dimensions open, as a person would; saved to `file` too.
+json byFused(Graph graph, const std::vector<Tensor>& inputs, const Sizes& dims,
+             const app::RuleLibrary& library, const std::string& file) {
     app::FuseOptions options;
     options.decide = Decide::Rules;
     options.dims = dims;
     Progress progress;
+    if (auto prepared = prepareGraph(graph, progress); !prepared)
+        return errorOf(prepared.error());
     auto fused = app::fuseGraph(graph, library, options, progress);
-    return fused ? byCpu(std::move(fused->graph), inputs, dims) : errorOf(fused.error());
+    if (!fused)
+        return errorOf(fused.error());
+    json saved{{"inputs", json::array()}};
+    for (ValueId id : fused->graph.inputs())
+        saved["inputs"].push_back(fused->graph.value(id).name);
+    if (auto written = model_io::save(fused->graph, file); !written)
+        saved = errorOf(written.error());
+    json out = byCpu(std::move(fused->graph), inputs, dims);
+    out["saved"] = saved;
+    return out;
 }
 
 json answer(const json& request, const app::RuleLibrary& library, ThreadPool& threads) {
@@ -143,7 +155,8 @@ json answer(const json& request, const app::RuleLibrary& library, ThreadPool& th
     }
     out["reference"] = byReference(*graph, inputs, threads);
     out["cpu"] = byCpu(graph->clone(), inputs, dims);
-    out["fused"] = byFused(*graph, inputs, dims, library);
+    out["fused"] =
+        byFused(graph->clone(), inputs, dims, library, request.at("saved").get<std::string>());
     return out;
 }
 
