@@ -214,8 +214,15 @@ bool hasPairs(const Graph& graph) {
 } // namespace
 
 std::optional<FloatOnly> floatOnlyReader(const Graph& graph, NodeId reader) {
+    auto moves = [](const Node& node) {
+        return hasTrait(node.op, View) || node.op == Op::Transpose;
+    };
     auto isStoredConstant = [&](ValueId value) {
-        const NodeId maker = graph.producer(value);
+        NodeId maker = graph.producer(value);
+        while (maker.valid() && moves(graph.node(maker))) {
+            value = graph.node(maker).inputs[0];
+            maker = graph.producer(value);
+        }
         return graph.isConstant(value) ||
                (maker.valid() && graph.node(maker).op == Op::DequantizeLinear &&
                 graph.isConstant(graph.node(maker).inputs[0]));
@@ -228,11 +235,10 @@ std::optional<FloatOnly> floatOnlyReader(const Graph& graph, NodeId reader) {
             return isStoredConstant(node.inputs[0]) || isStoredConstant(node.inputs[1])
                        ? std::nullopt
                        : std::optional(FloatOnly{id, "a product of two computed values"});
-        const bool moves = hasTrait(node.op, View) || node.op == Op::Transpose;
         const bool scales = (node.op == Op::Mul || node.op == Op::Div) &&
                             (graph.isConstant(node.inputs[0]) || graph.isConstant(node.inputs[1]));
         const auto& uses = graph.value(node.outputs[0]).uses;
-        if ((!moves && !scales) || uses.size() != 1)
+        if ((!moves(node) && !scales) || uses.size() != 1)
             return std::nullopt;
         id = uses[0].node;
     }

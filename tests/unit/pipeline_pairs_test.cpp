@@ -120,6 +120,14 @@ TEST(PairEffects, PairsOfAnAttentionSayWhichProductNoKernelComputes) {
     EXPECT_NE(text.find("0 of 4 are read as stored"), std::string::npos) << text;
 }
 
+TEST(PairEffects, AWeightBehindATransposeIsNoComputedValue) {
+    const auto pairs = effectsOf("wf = DequantizeLinear<axis=0>(m, t, zz) "
+                                 "wt = Transpose<perm=[1,0]>(wf) y = MatMul(x, wt) "
+                                 "m = Constant<value = int8[2,4] {1, 2, 3, 4, 5, 6, 7, 8}>()");
+    ASSERT_EQ(pairs.size(), 1U);
+    EXPECT_EQ(app::opensText(pairs[0]), "nothing: `Transpose` in float");
+}
+
 TEST(PairEffects, AProductWithAFloatOperandSaysSo) {
     const auto pairs = effectsOf("xq = QuantizeLinear(x, s, z) xf = DequantizeLinear(xq, s, z) "
                                  "f = Constant<value = float[2,2,1,1] {1, 2, 3, 4}>() "
