@@ -43,11 +43,7 @@ public:
     using Constants = std::unordered_map<ValueId, TensorPtr>;
 
     Folder(Graph& graph, FoldShared& shared, Constants captured)
-        : m_graph(graph), m_shared(shared), m_captured(std::move(captured)),
-          m_isOutput(graph.valueBound(), false) {
-        for (ValueId id : graph.outputs())
-            m_isOutput[id.index()] = true;
-    }
+        : m_graph(graph), m_shared(shared), m_captured(std::move(captured)) {}
 
     /// Number of nodes removed, those of subgraphs included.
     size_t run();
@@ -99,13 +95,13 @@ private:
     }
 
     bool isOutput(ValueId id) const {
-        return id.index() < m_isOutput.size() && m_isOutput[id.index()];
+        const auto& outputs = m_graph.outputs();
+        return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
     }
 
     Graph& m_graph;
     FoldShared& m_shared;
     Constants m_captured;
-    std::vector<bool> m_isOutput; ///< by value; values made here are never outputs
     ConstantLookup m_lookup = [this](ValueId id) { return constantOf(id); };
     KnownSequences m_sequences{m_graph, m_lookup};
     size_t m_removedInside = 0;
@@ -124,10 +120,6 @@ bool Folder::bypass(ValueId out, ValueId in) {
         return false;
     m_graph.takeName(in, out);
     m_graph.replaceUses(out, in);
-    m_isOutput[out.index()] = false;
-    if (in.index() >= m_isOutput.size())
-        m_isOutput.resize(in.index() + 1, false);
-    m_isOutput[in.index()] = true;
     return true;
 }
 
