@@ -143,9 +143,7 @@ Shape reshapedShape(InferContext& context, const Shape* from, const Shape& targe
     } else if (open.empty()) {
         const Dim before = productOf(rest, 0, rest.size());
         const Dim after = productOf(given, 0, given.size());
-        const bool isEmpty = std::any_of(copied.begin(), copied.end(),
-                                         [&](size_t i) { return (*from)[i] == Dim(0); });
-        if (!isEmpty && before.isNumber() && after.isNumber() && before.value() != after.value())
+        if (before.isNumber() && after.isNumber() && before.value() != after.value())
             context.fail(fmt::format("{} elements cannot be reshaped to {}",
                                      productOf(*from, 0, from->size()).text(), text(target)));
     }
