@@ -152,7 +152,7 @@ bool PrecisionPass::makesScales(const Node& node) const {
             return false;
         any = true;
     }
-    return any && hasTrait(node.op, Elementwise | View);
+    return any && hasTrait(node.op, Elementwise | View | DataMovement | Reduction);
 }
 
 Form PrecisionPass::decide(NodeId id) {

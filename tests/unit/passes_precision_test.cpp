@@ -287,7 +287,9 @@ TEST(Precision, ScalesThatAreFoundWhileRunningStayFloats) {
     const char* text = "g (float[2,8] x, uint8[8,4] w) => (float[2,4] y, float[2,4] z)"
                        " <float v = {0.0004}, uint8 o = {128}, int64[1] one = {1}> {"
                        " q, s, p = DynamicQuantizeLinear(x) i = MatMulInteger(q, w, p, o)"
-                       " f = Cast<to = 1>(i) t = Mul(s, v) r = Reshape(t, one) m = Mul(f, r)"
+                       " f = Cast<to = 1>(i) t = Mul(s, v) r = Reshape(t, one)"
+                       " c = Concat<axis = 0>(r, r) k = ReduceMax<keepdims = 0>(c)"
+                       " e = Expand(k, one) n = Mul(e, v) m = Mul(f, n)"
                        " y = Tanh(m) h = Mul(y, v) z = Exp(h) }";
     for (Precision precision : {Precision::Fp16, Precision::Bf16}) {
         auto graph = model_io::loadText(text);
@@ -299,9 +301,9 @@ TEST(Precision, ScalesThatAreFoundWhileRunningStayFloats) {
         for (const KeptNode& each : record.kept)
             if (each.reason.code == "precision-scale")
                 kept.insert(each.node);
-        EXPECT_EQ(kept.size(), 2U); // the product of scales, and its Reshape
+        EXPECT_EQ(kept.size(), 6U); // both products of scales, and what is between them
         EXPECT_EQ(dtypeOf(m, "t"), DType::Float32);
-        EXPECT_EQ(dtypeOf(m, "r"), DType::Float32);
+        EXPECT_EQ(dtypeOf(m, "n"), DType::Float32);
         EXPECT_EQ(dtypeOf(m, "h"), storageOf(precision)) << "no scale, though a small constant";
     }
 }
