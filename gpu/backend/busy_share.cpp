@@ -62,6 +62,8 @@ constexpr double readAgain = 64;
 double busyShare(const KernelRequest& request, const Tactic& tactic) {
     const auto* code = std::get_if<Contraction>(&request.program->code);
     const KernelSet* set = tactic.kernels();
+    if (set != nullptr && set->busy > 0)
+        return set->busy;
     if (code == nullptr || set == nullptr || set->kernels.empty() || request.profile == nullptr)
         return 1;
     const std::optional<Tile> tile = tileOf(set->variant);

@@ -100,6 +100,8 @@ struct KernelSet {
     int64_t tickets = 0;      ///< 32-bit words that are zero before each launch and after it
     NumericClass numeric = NumericClass::Exact;
     double tolerance = 0; ///< relative to the largest output, against the reference backend
+    /// What its counted clocks leave of the device's peak, where they are counted; 0: they are not.
+    double busy = 0;
 };
 
 } // namespace fuselage::gpu

@@ -433,7 +433,11 @@ EmitResult emitConvHalo(const KernelRequest& request) {
     needs.packed = {{spec.code->b.operand,
                      {3, 2, 1, 0},
                      {3, 3, tiles.paddedChannels(), tiles.paddedResults()}}};
-    return finishInOrder(name, request, {HaloEmitter(spec, tiles).emit()}, std::move(needs));
+    EmitResult out =
+        finishInOrder(name, request, {HaloEmitter(spec, tiles).emit()}, std::move(needs));
+    if (auto* set = std::get_if<KernelSet>(&out))
+        set->busy = haloShare(tiles, spec.units());
+    return out;
 }
 
 } // namespace fuselage::gpu

@@ -83,6 +83,9 @@ struct HaloShape {
 /// Clocks that a multiprocessor is busy, by counts of what its parts must do.
 double haloClocks(const HaloShape& shape, int64_t units);
 
+/// What these clocks leave of the peak of all multiprocessors' products, 0 to 1.
+double haloShare(const HaloShape& shape, int64_t units);
+
 /// The shape with the fewest clocks; a reason when none is legal.
 std::variant<HaloShape, Reason> haloShape(const ConvSpec& spec);
 

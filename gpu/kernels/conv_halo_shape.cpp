@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace fuselage::gpu {
@@ -17,6 +18,8 @@ namespace {
 constexpr int64_t unit = 8; ///< elements of 16 bytes
 constexpr int64_t mostRegisters = 255, allRegisters = 65536, assumedShared = 228 << 10;
 constexpr int64_t fewestChannels = 16;
+
+constexpr double productsOfClock = 2048; ///< of a multiprocessor's tensor cores
 
 std::optional<Reason> refuseKind(const ConvSpec& spec) {
     const Contraction& code = *spec.code;
@@ -40,10 +43,13 @@ std::optional<Reason> refuseKind(const ConvSpec& spec) {
     return std::nullopt;
 }
 
-/// What of the tile follows from its units: the lines of the tile that has most.
+/// What of the tile follows from its units: the lines of the tile that has most. Tiles are alike
+/// again where one begins with a picture.
 void countLines(HaloShape& shape) {
+    const int64_t different =
+        shape.picturesUnits() / std::gcd(shape.tileUnits(), shape.picturesUnits());
     shape.lines = 0;
-    for (int64_t tile = 0; tile < shape.tiles(); ++tile) {
+    for (int64_t tile = 0; tile < std::min(shape.tiles(), different); ++tile) {
         const int64_t first = tile * shape.tileUnits();
         const int64_t last = std::min(first + shape.tileUnits(), shape.units()) - 1;
         shape.lines =
@@ -144,7 +150,7 @@ private:
 
 double haloClocks(const HaloShape& shape, int64_t units) {
     // What a multiprocessor does in a clock; of the second cache what tma_192x128 drew on an H200.
-    constexpr double productsOfClock = 2048, bytesOfShared = 128, bytesOfCache = 32;
+    constexpr double bytesOfShared = 128, bytesOfCache = 32;
     // Of a barrier; of a copy until it is there; of products until none is under way; of a tile's
     // end, and of its end for each 64 x 64 results; of a start.
     constexpr double barrier = 60, latency = 1200, drain = 150;
@@ -176,6 +182,13 @@ double haloClocks(const HaloShape& shape, int64_t units) {
          static_cast<double>(shape.stays() ? shape.weightBytes() : shape.stageBytes())) /
         bytesOfCache;
     return turns * tile + first + start;
+}
+
+double haloShare(const HaloShape& shape, int64_t units) {
+    const double products = 9.0 * static_cast<double>(shape.images * shape.rows * shape.columns) *
+                            static_cast<double>(shape.allChannels * shape.allResults);
+    return std::min(1.0, products / productsOfClock / static_cast<double>(units) /
+                             haloClocks(shape, units));
 }
 
 std::variant<HaloShape, Reason> haloShape(const ConvSpec& spec) {
