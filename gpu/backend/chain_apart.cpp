@@ -4,6 +4,7 @@
 #include "core/cost/time_model.h"
 #include "core/kernel/chain.h"
 #include "gpu/backend/busy_share.h"
+#include "gpu/runtime/stream.h"
 
 #include <algorithm>
 #include <array>
@@ -116,6 +117,7 @@ TacticFacts ApartTactic::facts() const {
     TacticFacts out;
     out.numeric = std::max(first.numeric, second.numeric);
     out.workspaceBytes = rounded(m_hidden) + std::max(first.workspaceBytes, second.workspaceBytes);
+    out.valueBytes = rounded(m_hidden);
     out.passedBytes = m_hidden + first.passedBytes + second.passedBytes;
     out.deterministic = first.deterministic && second.deterministic;
     out.registers = std::max(first.registers, second.registers);
@@ -145,6 +147,8 @@ Result<void> ApartTactic::enqueue(Stream& stream, const LaunchArguments& argumen
             stream, {arguments.inputs.first(firstInputs), {&hidden, 1}, workspace});
         !added)
         return added;
+    if (!m_parts[0]->isOurs()) // what a library added is no kernel that tells when it is done
+        stream.addedByOthers();
     std::vector<DevicePointer> inputs;
     for (uint32_t i = 0; i < m_chain.members[1].inputs.size(); ++i)
         inputs.push_back(i == linkOf(m_chain) ? hidden

@@ -27,6 +27,7 @@ struct TacticFacts {
     NumericClass numeric = NumericClass::Exact;
     int64_t workspaceBytes = 0;
     int64_t passedBytes = 0; ///< of those: parts of sums, which blocks or launches leave to others
+    int64_t valueBytes = 0;  ///< of those: a value between two launches, which no limit is for
     bool deterministic = true; ///< same bits on every run
     uint32_t registers = 0;    ///< a thread's; 0: a library's kernel
     uint32_t sharedBytes = 0;

@@ -3,12 +3,33 @@
 
 #include "core/support/wildcard.h"
 
+#include <algorithm>
 #include <map>
 
 namespace fuselage::gpu {
 
 std::string_view familyOf(std::string_view tactic) {
     return tactic.substr(0, tactic.find(' '));
+}
+
+std::vector<std::string_view> familiesOf(std::string_view tactic) {
+    constexpr std::string_view between = " + ";
+    size_t end = tactic.find(between);
+    if (end == std::string_view::npos)
+        return {familyOf(tactic)};
+    std::vector<std::string_view> out;
+    for (size_t begin = familyOf(tactic).size() + 1; begin < tactic.size();
+         begin = end + between.size()) {
+        end = std::min(tactic.find(between, begin), tactic.size());
+        out.push_back(familyOf(tactic.substr(begin, end - begin)));
+    }
+    return out;
+}
+
+bool isAmong(std::string_view tactic, const std::set<std::string, std::less<>>& families) {
+    const std::vector<std::string_view> own = familiesOf(tactic);
+    return std::all_of(own.begin(), own.end(),
+                       [&](std::string_view family) { return families.contains(family); });
 }
 
 std::set<std::string, std::less<>> condemnedFamilies(const TimingCache& cache,
@@ -19,7 +40,8 @@ std::set<std::string, std::less<>> condemnedFamilies(const TimingCache& cache,
         for (const CandidateRecord& record : entry)
             if ((record.refused == "device.lost" || record.refused == "device.hung") &&
                 known.device == key.device && known.software == key.software)
-                lost[familyOf(record.name)].insert(&known);
+                for (std::string_view family : familiesOf(record.name))
+                    lost[family].insert(&known);
     std::set<std::string, std::less<>> out;
     for (const auto& [family, keys] : lost)
         if (keys.size() >= mostKeys)
@@ -34,7 +56,8 @@ std::set<std::string, std::less<>> measuredFamilies(const TimingCache& cache,
         for (const CandidateRecord& record : entry)
             if (record.rounds != 0 && !record.fallback && known.device == key.device &&
                 known.software == key.software)
-                out.emplace(familyOf(record.name));
+                for (std::string_view family : familiesOf(record.name))
+                    out.emplace(family);
     return out;
 }
 

@@ -18,6 +18,12 @@ namespace fuselage::gpu {
 /// What a tactic's name begins with: "tensor_64x64" of "tensor_64x64 2", "cudnn" of "cudnn e5".
 std::string_view familyOf(std::string_view tactic);
 
+/// The same; of a tactic that is made of others, "layers_apart A + B", those of A and of B.
+std::vector<std::string_view> familiesOf(std::string_view tactic);
+
+/// Whether all of its families are.
+bool isAmong(std::string_view tactic, const std::set<std::string, std::less<>>& families);
+
 /// Variants of which candidates of at least two keys were lost or hung ("device.lost",
 /// "device.hung"), among keys of this one's device and software, the emitter's version included.
 /// A process that was killed ("device.crashed") does not count: anything may have killed it.

@@ -341,7 +341,7 @@ TimingEntry Tuning::predicted(const TuneWork& work) const {
         record.median = predictedSeconds(work, candidate.name) * 1e6;
         if (candidate.plain) // no tie: of what is about as fast it comes last
             record.median += 2 * tieBand(record.median);
-        record.eliminated = !m_ranHere.empty() && !m_ranHere.contains(familyOf(candidate.name));
+        record.eliminated = !m_ranHere.empty() && !isAmong(candidate.name, m_ranHere);
         out.push_back(normalised(std::move(record)));
     }
     return out;

@@ -211,12 +211,13 @@ std::optional<Reason> whyIllegal(const TacticFacts& facts, NumericClass allowed,
             fmt::format("computes {}, allowed is {}", nameOf(facts.numeric), nameOf(allowed)),
             "",
             {}};
-    if (facts.workspaceBytes > workspaceLimit)
-        return Reason{"workspace",
-                      fmt::format("needs {} bytes of workspace, the limit is {}",
-                                  facts.workspaceBytes, workspaceLimit),
-                      "raise --workspace",
-                      {}};
+    const int64_t asked = facts.workspaceBytes - facts.valueBytes;
+    if (asked > workspaceLimit)
+        return Reason{
+            "workspace",
+            fmt::format("needs {} bytes of workspace, the limit is {}", asked, workspaceLimit),
+            "raise --workspace",
+            {}};
     return std::nullopt;
 }
 

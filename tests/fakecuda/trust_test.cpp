@@ -134,6 +134,14 @@ TEST_F(CudaTrust, AChainIsComparedWithItsLayersApart) {
     EXPECT_EQ(work.passedBytes, 300 * 64 * 2);
 }
 
+TEST_F(CudaTrust, TheValueBetweenLayersApartIsNoWorkspaceThatIsLimited) {
+    gpu::CudaOptions least = options();
+    least.tune.workspaceLimit = 0;
+    const CudaRun run = runOnCuda(twoLayers, true, least);
+    EXPECT_EQ(whyNot(run, "layers_apart contract_plain + contract_plain"), "");
+    EXPECT_EQ(kept("layers_apart contract_plain + contract_plain"), ": ");
+}
+
 TEST_F(CudaTrust, LayersApartAreLeftOutByTheirKernelsNames) {
     gpu::CudaOptions without = options();
     without.tune.without = {"contract_*"};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of a measurement against a device made of a table: interleaving, length of batches,
 // disturbed rounds, candidates that are given up, fail or are illegal. All figures are synthetic.
+#include "gpu/tune/left_out.h"
 #include "tests/unit/gpu_tune_support.h"
 
 #include <algorithm>
@@ -209,4 +210,23 @@ TEST(Tuner, SpillsAreMeasuredAndNoted) {
     table["a"].facts.notes = "split-k 4";
     FakeMeasurer measurer = measurerOf(table);
     EXPECT_EQ(named(contest(table, measurer), "a").notes, "split-k 4; spills 48 bytes a thread");
+}
+
+/// A pair that took the device with it is a mark against the variants of both parts.
+TEST(LeftOut, WhatIsMadeOfOthersIsOfTheirFamilies) {
+    using Families = std::vector<std::string_view>;
+    EXPECT_EQ(familiesOf("tensor_64x64 2"), (Families{"tensor_64x64"}));
+    EXPECT_EQ(familiesOf("layers_apart tma_128x128 + cublaslt 128 k2"),
+              (Families{"tma_128x128", "cublaslt"}));
+    TimingCache cache;
+    CandidateRecord lost;
+    lost.name = "layers_apart tma_128x128 + tensor_64x64";
+    lost.refused = "device.hung";
+    for (const char* key : {"a", "b"})
+        cache.add(syntheticKey(key), {lost});
+    const auto condemned = condemnedFamilies(cache, syntheticKey("c"));
+    EXPECT_EQ(condemned.size(), 2U);
+    EXPECT_TRUE(isAmong(lost.name, condemned));
+    EXPECT_FALSE(isAmong("layers_apart tma_128x128 + cublaslt 128", condemned));
+    EXPECT_TRUE(whyLeftOut("tma_128x128", true, {}, condemned).has_value());
 }
