@@ -74,6 +74,8 @@ void readModel(const json& row, const json* timings, RunReport& run, std::string
     ModelRun& model = run.models.emplace_back();
     JsonReader reader(row, "models[" + std::to_string(run.models.size() - 1) + "]", error);
     reader("id", model.id);
+    if (error.empty() && !isModelId(model.id))
+        error = "`" + model.id + "` is no id of a model";
     reader("file", model.file);
     reader("state", model.state);
     reader("code", model.code);

@@ -95,6 +95,10 @@ std::string modelId(const std::string& path) {
     return name;
 }
 
+bool isModelId(const std::string& id) {
+    return modelId(id + ".onnx") == id;
+}
+
 int exitCodeOf(const std::vector<std::string>& reasons) {
     for (const auto& [kind, code] : reasonKinds)
         for (const std::string& reason : reasons)

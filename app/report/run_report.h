@@ -88,6 +88,9 @@ std::string verdictLine(const RunReport& run);
 /// and `.` replaced.
 std::string modelId(const std::string& path);
 
+/// What a model file may be called by: files are named after ids, so one of a path is none.
+bool isModelId(const std::string& id);
+
 /// The run of one model.
 RunReport runOf(const Report& report);
 

@@ -151,6 +151,19 @@ TEST(RunJson, IsReadBackFromItsTwoFiles) {
     EXPECT_EQ(read->exitCode, 10);
 }
 
+/// Files are named after ids, so one that is a path would be written and read anywhere.
+TEST(RunJson, AnIdThatIsNoNameOfAFileIsRefused) {
+    for (const char* id : {"../../evil", "/evil", "a/b", "..", ".hidden", "-o", "", "a\nb"}) {
+        RunReport run = sampleRun();
+        run.models[0].id = id;
+        auto read = app::readRun(app::renderResults(run), "");
+        ASSERT_FALSE(read) << id;
+        EXPECT_EQ(read.error().code, "report.field") << id;
+    }
+    for (const char* id : {"net-1.0", "x-model-2", "_.hidden", "net.onnx"}) // net.onnx.onnx
+        EXPECT_TRUE(app::isModelId(id)) << id;
+}
+
 TEST(RunJson, TimesAreInTimingsOnly) {
     RunReport slow = sampleRun();
     slow.models[0].report->after.measured->median = 1;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What compare, merge and baseline read of folders of runs, and what they may write and remove.
+#include "tests/cli/cli.h"
+
+#include <nlohmann/json.hpp>
+
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+
+using namespace fuselage::cli_test;
+using nlohmann::json;
+
+namespace {
+
+class CliResults : public Command {
+protected:
+    /// A folder of a batch over models of these names, each of two nodes.
+    void ran(const std::string& out, const std::vector<std::string>& names,
+             const std::vector<std::string>& more = {"--no-verify"}) const {
+        std::vector<std::string> arguments{"batch", "-o", out, "--device", "t4"};
+        fs::create_directories(folder.file(out + "-models"));
+        for (const std::string& name : names) {
+            writeText("g (float[1,4] x) => (float[1,4] y) { a = Exp(x)  y = Relu(a) }");
+            arguments.push_back(out + "-models/" + name + ".onnx");
+            fs::rename(folder.file("m.onnx"), folder.file(arguments.back()));
+        }
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const ProcessResult done = run(arguments);
+        ASSERT_EQ(done.exitCode, ExitOk) << done.errors;
+    }
+
+    /// Writes FILE anew after a change of what it holds.
+    template <typename Change> void change(const std::string& file, Change change) const {
+        json document = json::parse(readAll(folder.file(file)));
+        change(document);
+        folder.write(file, document.dump());
+    }
+};
+
+} // namespace
+
+TEST_F(CliResults, AnIdThatIsAPathLeadsOutOfNoFolder) {
+    ran("a", {"net"});
+    folder.write("evil.onnx", "not of the run");
+    for (const char* file : {"a/results.json", "a/timings.json"})
+        change(file, [](json& run) { run["models"][0]["id"] = "../../evil"; });
+    expectRefused({"merge", "a", "-o", "x/y/all"}, ExitInput, {"`../../evil` is no id of a model"});
+    expectRefused({"baseline", "update", "a", "--baseline", "x/y/ci"}, ExitInput,
+                  {"`../../evil` is no id of a model"});
+    expectRefused({"compare", "a", "a"}, ExitInput, {"`../../evil` is no id of a model"});
+}
