@@ -144,17 +144,25 @@ Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
     return {};
 }
 
-Result<RunReport> readOutputs(const std::string& path) {
+std::vector<std::string> filesOfOutputs(const std::string& path) {
     std::error_code error;
     const bool folder = fs::is_directory(path, error);
-    const std::string results = folder ? path + "/results.json" : path;
-    const fs::path timings = fs::path(results).parent_path() / "timings.json";
+    const fs::path results = folder ? path + "/results.json" : path;
+    std::vector<std::string> out{results.string()};
+    if (results.filename() == "results.json")
+        out.push_back((results.parent_path() / "timings.json").string());
+    return out;
+}
+
+Result<RunReport> readOutputs(const std::string& path) {
+    const std::vector<std::string> files = filesOfOutputs(path);
+    const std::string& results = files.front();
     auto text = readFile(results);
     if (!text)
         return failure(text.error());
     std::string times;
-    if (fs::exists(timings, error) && fs::path(results).filename() == "results.json") {
-        auto read = readFile(timings.string());
+    if (std::error_code error; files.size() > 1 && fs::exists(files.back(), error)) {
+        auto read = readFile(files.back());
         if (!read)
             return failure(read.error());
         times = std::move(*read);

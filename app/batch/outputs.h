@@ -30,6 +30,9 @@ void clearEarlierOutputs(const std::string& folder);
 /// wait. Error "save.write".
 Result<void> writeOutputs(const app::RunReport& run, const std::string& folder);
 
+/// The files that readOutputs reads of this path, the results first; they need not be there.
+std::vector<std::string> filesOfOutputs(const std::string& path);
+
 /// A folder that writeOutputs wrote, a results.json, or a report of one model. Error codes
 /// "file.read" and "report.*".
 Result<app::RunReport> readOutputs(const std::string& path);

@@ -74,19 +74,36 @@ struct Compare {
     bool saysWhatIsLost = false; ///< --lost was given
 };
 
+bool isOutput(const std::string& report) {
+    return report.starts_with("-.");
+}
+
+/// Of two paths, which may not be there.
+bool isSameFile(const std::string& a, const std::string& b) {
+    std::error_code failed;
+    if (fs::equivalent(a, b, failed))
+        return true;
+    const fs::path one = fs::weakly_canonical(a, failed);
+    return !failed && one == fs::weakly_canonical(b, failed) && !failed;
+}
+
+/// A report is none of the files that are read: it is removed, and written.
 Result<void> checkReports(const Compare& options) {
+    std::vector<std::string> read{options.gates.gates, options.gates.expect};
+    for (const std::string& run : {options.before, options.now})
+        for (std::string& file : batch::filesOfOutputs(run))
+            read.push_back(std::move(file));
     for (const std::string& path : options.reports) {
         if (formatOf(path) == nullptr)
             return failure("usage.report", "no report format for `" + path + "`", "--report",
                            "end the name in one of: " + endings());
         if (auto fine = checkWritable(path); !fine)
             return fine;
-        for (const std::string& read : {options.before, options.now}) {
-            std::error_code failed;
-            if (fs::equivalent(path, read, failed))
-                return failure("usage.output", "this is one of the two reports", path,
-                               "give --report another name");
-        }
+        if (!isOutput(path) && std::any_of(read.begin(), read.end(), [&](const std::string& file) {
+                return !file.empty() && isSameFile(path, file);
+            }))
+            return failure("usage.output", "the comparison reads this file", path,
+                           "give --report another name");
     }
     return {};
 }
@@ -95,7 +112,7 @@ Result<void> checkReports(const Compare& options) {
 void removeEarlier(const std::vector<std::string>& reports) {
     std::error_code failed;
     for (const std::string& path : reports)
-        if (fs::is_regular_file(path, failed))
+        if (!isOutput(path) && fs::is_regular_file(path, failed))
             fs::remove(behindLinks(path), failed);
 }
 
@@ -127,23 +144,21 @@ void judgeByA(const Compare& options, const std::vector<batch::Gate>& gates, boo
 int compare(const Compare& options) {
     if (auto fine = checkReports(options); !fine)
         return reportError(fine.error());
-    removeEarlier(options.reports);
     auto gates = loadGates(options.gates, Against::FirstRun);
+    auto before = batch::readOutputs(options.before);
+    auto now = batch::readOutputs(options.now);
+    removeEarlier(options.reports); // nothing is read any more
     if (!gates)
         return reportError(gates.error());
-    auto before = batch::readOutputs(options.before);
     if (!before)
         return reportError(before.error());
-    auto now = batch::readOutputs(options.now);
     if (!now)
         return reportError(now.error());
     auto pairs = batch::pairModels(*before, *now, options.mapped);
     if (!pairs)
         return reportError(pairs.error());
     const app::Comparison comparison = batch::compareRuns(*before, *now, *pairs);
-    const bool onOutput =
-        std::any_of(options.reports.begin(), options.reports.end(),
-                    [](const std::string& path) { return path.starts_with("-."); });
+    const bool onOutput = std::any_of(options.reports.begin(), options.reports.end(), isOutput);
     if (!onOutput)
         printOut(app::renderComparison(comparison));
     const bool asked = !gates->empty() || !options.gates.failOn.empty() || options.saysWhatIsLost;

@@ -61,7 +61,7 @@ TEST_F(CliCompare, AReportNeverReplacesWhatIsCompared) {
     fs::create_hard_link(folder.file("b.json"), folder.file("other.json"));
     for (const char* name : {"a.json", "other.json"})
         expectRefused({"compare", "a.json", "b.json", "--report", name}, ExitUsage,
-                      {"this is one of the two reports"});
+                      {"the comparison reads this file"});
 }
 
 TEST_F(CliCompare, OneModelIsComparedWithOneWhateverTheyAreCalled) {

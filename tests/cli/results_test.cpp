@@ -50,3 +50,29 @@ TEST_F(CliResults, AnIdThatIsAPathLeadsOutOfNoFolder) {
                   {"`../../evil` is no id of a model"});
     expectRefused({"compare", "a", "a"}, ExitInput, {"`../../evil` is no id of a model"});
 }
+
+/// The report is removed first: one of the files that are read would be lost, and its gates pass.
+TEST_F(CliResults, AReportIsNoneOfTheFilesThatTheComparisonReads) {
+    ran("a", {"net"});
+    ran("b", {"net"});
+    folder.write("gates.json", "[gate]\nl = { metric = \"launches\", max = 9 }\n");
+    for (const char* name : {"a/results.json", "b/timings.json", "./b/../b/timings.json"})
+        expectRefused({"compare", "a", "b", "--report", name}, ExitUsage,
+                      {"the comparison reads this file"});
+    expectRefused({"compare", "a/results.json", "b/results.json", "--report", "b/timings.json"},
+                  ExitUsage, {"the comparison reads this file"});
+    expectRefused({"compare", "a", "b", "--gate", "gates.json", "--report", "gates.json"},
+                  ExitUsage, {"the comparison reads this file"});
+    // Nor one that would be read the next time.
+    fs::remove(folder.file("b/timings.json"));
+    expectRefused({"compare", "a", "b", "--report", "b/timings.json"}, ExitUsage,
+                  {"the comparison reads this file"});
+    EXPECT_EQ(run({"compare", "a", "b", "--report", "b/c.json"}).exitCode, ExitOk);
+}
+
+TEST_F(CliResults, StandardOutputIsNoFileToRemove) {
+    ran("a", {"net"});
+    folder.write("-.json", "mine");
+    ASSERT_EQ(run({"compare", "a", "a", "--report", "-.json"}).exitCode, ExitOk);
+    EXPECT_EQ(readAll(folder.file("-.json")), "mine");
+}
