@@ -156,7 +156,7 @@ std::string baselineKey(const ModelRun& model) {
 Result<void> updateBaseline(const std::string& folder, const RunReport& run,
                             const std::string& commit) {
     for (const ModelRun& model : run.models)
-        if (model.report && model.state == ModelRun::State::Done) {
+        if (model.ran()) {
             const fs::path at =
                 folderOf(folder, hashOf(model)).value_or(fs::path(folder) / baselineKey(model));
             if (auto updated = updateOne(at, model, run.version, commit); !updated)

@@ -196,10 +196,10 @@ ModelComparison compareModels(const ModelRun& a, const ModelRun& b) {
     ModelComparison out;
     out.id = b.id;
     out.other = a.id;
-    out.ran = a.report && b.report;
+    out.ran = a.ran() && b.ran();
     if (!out.ran) {
         for (const auto& [side, model] : {std::pair("A", &a), {"B", &b}})
-            if (!model->report)
+            if (!model->ran())
                 out.notRun +=
                     fmt::format("{} {}: {}", out.notRun.empty() ? "did not run in" : ", nor in",
                                 side, nameOf(model->state));

@@ -44,7 +44,7 @@ std::optional<app::GateRow> lostRow(const ModelRun& before, const ModelRun* now,
     app::GateRow row;
     row.id = "lost";
     row.model = now == nullptr ? before.id : now->id;
-    if (now == nullptr || !now->report) {
+    if (now == nullptr || !now->ran()) {
         row.metric = "state";
         row.base = row.limit = nameOf(State::Done);
         row.now = now == nullptr ? "missing" : nameOf(now->state);
@@ -90,27 +90,27 @@ Result<Pairs> pairModels(const RunReport& a, const RunReport& b,
 }
 
 bool areOfOneKind(const ModelRun& a, const ModelRun& b) {
-    return a.report && b.report && kindOf(*a.report) == kindOf(*b.report);
+    return a.ran() && b.ran() && kindOf(*a.report) == kindOf(*b.report);
 }
 
 Result<void> requirePairs(const RunReport& a, const RunReport& b, const Pairs& pairs,
                           bool byBaseline) {
     std::string kinds; // of the first two that are not of one
-    bool ran = false, alike = false;
+    bool any = false, alike = false;
     for (const ModelRun& model : b.models) {
         auto at = pairs.find(model.id);
-        if (at == pairs.end() || !at->second->report || !model.report)
+        if (at == pairs.end() || !at->second->ran() || !model.ran())
             continue;
-        ran = true;
+        any = true;
         alike = alike || areOfOneKind(*at->second, model);
         if (kinds.empty() && !areOfOneKind(*at->second, model))
             kinds = fmt::format("`{}` is of {} in A and of {} in B", model.id,
                                 kindOf(*at->second->report), kindOf(*model.report));
     }
-    if (!ran && !pairs.empty())
+    if (!any && !pairs.empty())
         return failure("usage.compare", "nothing was compared: no model ran on both sides", "",
                        "run again what failed; its folder says why");
-    if (!ran)
+    if (!any)
         return failure("usage.compare",
                        fmt::format("nothing was compared: A has {}, B has {}", idsOf(a), idsOf(b)),
                        "", "say which belong together with --map A=B, once for each pair");
@@ -132,7 +132,7 @@ std::vector<std::string> reasonsOfItself(const RunReport& b) {
 
 void addLost(const RunReport& a, const Pairs& pairs, bool byBaseline, bool fail, RunReport& b) {
     for (const ModelRun& before : a.models) {
-        if (!before.report) // nothing to lose
+        if (!before.ran()) // nothing to lose
             continue;
         auto pair = std::find_if(pairs.begin(), pairs.end(),
                                  [&](const auto& each) { return each.second == &before; });

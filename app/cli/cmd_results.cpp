@@ -270,7 +270,7 @@ int update(const Base& options) {
     size_t taken = 0;
     std::string left;
     for (const ModelRun& model : run->models)
-        if (model.report && model.state == ModelRun::State::Done)
+        if (model.ran())
             ++taken;
         else
             left +=

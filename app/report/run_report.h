@@ -29,6 +29,9 @@ struct ModelRun {
     std::string structure; ///< structureHash, empty when it did not run
     double seconds = 0;    ///< wall-clock time
     std::optional<Report> report;
+
+    /// To its end. One that failed may have a report too, of what was planned before it did.
+    bool ran() const { return report && state == State::Done; }
 };
 
 const char* nameOf(ModelRun::State state); ///< "done", "timeout", ...

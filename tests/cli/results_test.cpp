@@ -76,3 +76,26 @@ TEST_F(CliResults, StandardOutputIsNoFileToRemove) {
     ASSERT_EQ(run({"compare", "a", "a", "--report", "-.json"}).exitCode, ExitOk);
     EXPECT_EQ(readAll(folder.file("-.json")), "mine");
 }
+
+/// A device that cannot be used: what was planned is there, and nothing ran.
+TEST_F(CliResults, AModelThatFailedWithAReportDidNotRun) {
+    ran("a", {"net", "other"});
+    fs::copy(folder.file("a"), folder.file("b"), fs::copy_options::recursive);
+    const auto fails = [&](size_t model) {
+        change("b/results.json", [&](json& run) { run["models"][model]["state"] = "failed"; });
+    };
+    folder.write("gates.toml", "[gate]\nl = { metric = \"launches\", max_increase = 0 }\n");
+    fails(0);
+    for (const std::vector<std::string>& asked :
+         {std::vector<std::string>{"--gate", "gates.toml"}, {"--lost", "fail"}}) {
+        std::vector<std::string> arguments{"compare", "a", "b"};
+        arguments.insert(arguments.end(), asked.begin(), asked.end());
+        const ProcessResult compared = run(arguments);
+        EXPECT_EQ(compared.exitCode, ExitGate) << compared.output;
+        expectHas(compared.output, "net\n  did not run in B: failed\n");
+        expectHas(compared.output, "fail net: state was done, is failed, limit done");
+    }
+    fails(1);
+    expectRefused({"compare", "a", "b", "--gate", "gates.toml"}, ExitUsage,
+                  {"nothing was compared: no model ran on both sides"});
+}
