@@ -123,10 +123,9 @@ void clearOutputs(const std::string& folder) {
             fs::remove(at->path(), ignored);
 }
 
-void clearEarlierOutputs(const std::string& folder) {
+bool isOutputs(const std::string& folder) {
     std::error_code failed;
-    if (fs::exists(fs::path(folder) / "models" / marker, failed))
-        clearOutputs(folder);
+    return fs::exists(fs::path(folder) / "models" / marker, failed);
 }
 
 Result<void> writeOutputs(const RunReport& run, const std::string& folder) {
@@ -213,7 +212,12 @@ Result<RunReport> mergeRuns(std::vector<RunReport> runs) {
 }
 
 Result<void> copyModels(const RunReport& run, const std::string& from, const std::string& to) {
-    const fs::path source = fs::path(from) / "models", target = fs::path(to) / "models";
+    std::error_code failed;
+    const bool isFolder = fs::is_directory(from, failed);
+    if (!isFolder && fs::path(from).filename() != "results.json") // a report of one model
+        return {};
+    const fs::path source = (isFolder ? fs::path(from) : fs::path(from).parent_path()) / "models",
+                   target = fs::path(to) / "models";
     if (auto claimed = claimModels(to); !claimed)
         return claimed;
     std::error_code error;

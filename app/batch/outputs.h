@@ -23,8 +23,8 @@ Result<void> claimModels(const std::string& folder);
 /// Removes what runs wrote there: reports, and the files of their models.
 void clearOutputs(const std::string& folder);
 
-/// The same where a run made the folder; another one stays as it is.
-void clearEarlierOutputs(const std::string& folder);
+/// A run made the folder.
+bool isOutputs(const std::string& folder);
 
 /// results.json, timings.json, report.html and the other formats. One writer at a time: others
 /// wait. Error "save.write".
@@ -41,7 +41,8 @@ Result<app::RunReport> readOutputs(const std::string& path);
 /// "partial:shard I/N". Error "usage.merge" when they do not belong together.
 Result<app::RunReport> mergeRuns(std::vector<app::RunReport> runs);
 
-/// Copies the files of the run's models from one folder of a run to another. Error "save.write".
+/// Copies the files of the run's models from one folder of a run, or that of its results.json, to
+/// another. Error "save.write".
 Result<void> copyModels(const app::RunReport& run, const std::string& from, const std::string& to);
 
 } // namespace fuselage::batch

@@ -40,19 +40,26 @@ void clearAbandonedFolders(const std::string& output) {
 
 } // namespace
 
-Result<WorkFolder> WorkFolder::make(const std::string& output) {
+Result<std::unique_ptr<FileHandle>> lockOutputs(const std::string& output) {
     if (auto claimed = claimModels(output); !claimed)
         return failure(claimed.error());
     auto lock = lockFolder(output + "/models");
     if (!lock)
         return failure("save.busy", "another run writes into this folder", output,
                        "wait for its end, or name another folder with -o");
+    return lock;
+}
+
+Result<WorkFolder> WorkFolder::make(const std::string& output) {
+    auto lock = lockOutputs(output);
+    if (!lock)
+        return failure(lock.error());
     clearAbandonedFolders(output);
     std::string path = output + "/" + prefix + "XXXXXX";
     if (::mkdtemp(path.data()) == nullptr)
         return failure("save.write", std::string("no folder can be made: ") + std::strerror(errno),
                        output, "check its permissions and free space");
-    return WorkFolder(std::move(path), std::move(lock));
+    return WorkFolder(std::move(path), std::move(*lock));
 }
 
 WorkFolder::~WorkFolder() {

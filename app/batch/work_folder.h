@@ -11,6 +11,10 @@
 
 namespace fuselage::batch {
 
+/// Makes `output` and `output`/models and holds them until the handle goes, however the process
+/// ends: one at a time writes there. Errors those of claimModels; "save.busy": another one does.
+Result<std::unique_ptr<FileHandle>> lockOutputs(const std::string& output);
+
 class WorkFolder {
 public:
     /// Makes `output`, `output`/models and the work folder. Errors "save.write", those of

@@ -5,6 +5,7 @@
 #include "app/batch/compare.h"
 #include "app/batch/outputs.h"
 #include "app/batch/pairing.h"
+#include "app/batch/work_folder.h"
 #include "app/cli/command.h"
 #include "app/cli/common_options.h"
 #include "app/cli/console.h"
@@ -220,40 +221,69 @@ Result<Shards> readShards(const std::vector<std::string>& given) {
     return out;
 }
 
-int merge(const Merge& options) {
-    const bool isInput =
-        std::any_of(options.folders.begin(), options.folders.end(), [&](const std::string& folder) {
-            std::error_code failed;
-            return fs::equivalent(folder, options.output, failed);
-        });
-    if (!isInput) // however this one ends, an earlier merge would look like it
-        batch::clearEarlierOutputs(options.output);
+/// All that merge reads, before it removes or writes anything.
+struct Whole {
+    std::vector<batch::Gate> gates;
+    Shards shards;
+    RunReport run;
+};
+
+Result<Whole> readWhole(const Merge& options) {
     auto gates = loadGates(options.gates, Against::Baseline);
     if (!gates)
-        return reportError(gates.error());
-    auto read = readShards(options.folders);
-    if (!read)
-        return reportError(read.error());
-    const auto& [folders, runs] = *read;
-    auto merged = batch::mergeRuns(runs);
-    if (!merged)
-        return reportError(merged.error());
+        return failure(gates.error());
+    auto shards = readShards(options.folders);
+    if (!shards)
+        return failure(shards.error());
+    auto run = batch::mergeRuns(shards->runs);
+    if (!run)
+        return failure(run.error());
     if (auto judged =
-            requireJudged(options.gates.failOn, judgedOf(*merged), madeWithTimes, madeWithChecks);
+            requireJudged(options.gates.failOn, judgedOf(*run), madeWithTimes, madeWithChecks);
         !judged)
+        return failure(judged.error());
+    return Whole{std::move(*gates), std::move(*shards), std::move(*run)};
+}
+
+/// What is merged lies in OUT, as its results.json does: those files are to stay.
+bool holdsOneOf(const std::string& output, const std::vector<std::string>& paths) {
+    return std::any_of(paths.begin(), paths.end(), [&](const std::string& path) {
+        std::error_code failed;
+        fs::path at = fs::weakly_canonical(path, failed);
+        while (!failed && !fs::equivalent(at, output, failed) && at.has_relative_path())
+            at = at.parent_path();
+        return !failed && at.has_relative_path();
+    });
+}
+
+int merge(const Merge& options) {
+    auto whole = readWhole(options);
+    // However this one ends, an earlier merge would look like it.
+    const bool isThere = batch::isOutputs(options.output);
+    if (!whole && !isThere)
+        return reportError(whole.error());
+    auto lock = batch::lockOutputs(options.output);
+    if (!lock)
+        return reportError(lock.error());
+    if (isThere && !holdsOneOf(options.output, options.folders))
+        batch::clearOutputs(options.output);
+    if (!whole)
+        return reportError(whole.error());
+    const std::vector<batch::Gate>& gates = whole->gates;
+    const auto& [folders, runs] = whole->shards;
+    RunReport& merged = whole->run;
+    if (auto judged = applyGates(options.gates, gates, nothingRuns, merged, true); !judged)
         return reportError(judged.error());
-    if (auto judged = applyGates(options.gates, *gates, nothingRuns, *merged, true); !judged)
-        return reportError(judged.error());
-    addUnmatched(options.gates, *gates, namesOf(*gates, {&*merged}), *merged);
-    if (gates->empty() && std::any_of(runs.begin(), runs.end(),
-                                      [](const RunReport& run) { return !run.gates.empty(); }))
+    addUnmatched(options.gates, gates, namesOf(gates, {&merged}), merged);
+    if (gates.empty() && std::any_of(runs.begin(), runs.end(),
+                                     [](const RunReport& run) { return !run.gates.empty(); }))
         printNotes({"what gates said of the shards is left out: give them to merge too"}, false);
     for (size_t i = 0; i < runs.size(); ++i)
         if (auto copied = batch::copyModels(runs[i], folders[i], options.output); !copied)
             return reportError(copied.error());
-    if (auto written = batch::writeOutputs(*merged, options.output); !written)
+    if (auto written = batch::writeOutputs(merged, options.output); !written)
         return reportError(written.error());
-    return printVerdict(*merged, options.gates);
+    return printVerdict(merged, options.gates);
 }
 
 struct Base {

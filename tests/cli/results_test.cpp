@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sys/file.h>
+#include <unistd.h>
 
 using namespace fuselage::cli_test;
 using nlohmann::json;
@@ -98,4 +99,33 @@ TEST_F(CliResults, AModelThatFailedWithAReportDidNotRun) {
     fails(1);
     expectRefused({"compare", "a", "b", "--gate", "gates.toml"}, ExitUsage,
                   {"nothing was compared: no model ran on both sides"});
+}
+
+/// However OUT is given among what is merged, it is read, not emptied.
+TEST_F(CliResults, AMergeNeverRemovesWhatItReads) {
+    ran("b", {"net"});
+    for (const char* input : {"b", "b/results.json", "b/../b/results.json"}) {
+        EXPECT_EQ(run({"merge", input, "-o", "b"}).exitCode, ExitOk) << input;
+        EXPECT_TRUE(files().contains("b/results.json")) << input;
+        EXPECT_TRUE(files().contains("b/models/net.onnx")) << input;
+    }
+    ASSERT_EQ(run({"merge", "b/results.json", "-o", "all"}).exitCode, ExitOk);
+    EXPECT_TRUE(files().contains("all/models/net.onnx")) << "of the folder that the results are in";
+    // What it cannot read is not replaced either.
+    expectRefused({"merge", "none", "-o", "fresh"}, ExitInput, {"none"});
+}
+
+TEST_F(CliResults, AFolderThatARunWritesIsNotMergedInto) {
+    ran("a", {"net"});
+    ran("out", {"other"});
+    const int models = ::open(folder.file("out/models").c_str(), O_RDONLY | O_DIRECTORY);
+    ASSERT_EQ(::flock(models, LOCK_EX | LOCK_NB), 0); // as a batch into it has
+    const std::string before = readAll(folder.file("out/results.json"));
+    expectRefused({"merge", "a", "-o", "out"}, ExitResource,
+                  {"another run writes into this folder", "[save.busy]"});
+    EXPECT_EQ(readAll(folder.file("out/results.json")), before);
+    ::close(models);
+    EXPECT_EQ(run({"merge", "a", "-o", "out"}).exitCode, ExitOk);
+    EXPECT_FALSE(files().contains("out/models/other.onnx"));
+    EXPECT_TRUE(files().contains("out/models/net.onnx"));
 }
