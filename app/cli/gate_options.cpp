@@ -318,10 +318,10 @@ std::vector<std::string> brokenConditions(const std::vector<batch::Gate>& condit
     std::vector<std::string> out;
     for (const batch::Gate& gate : conditions) {
         const auto value = batch::metricOf(report, gate.metric);
-        // The fused nodes that could be judged are none, which no verdict may be made of.
-        if (const std::string why = value ? "" : batch::whyMissing(report, gate.metric);
-            why == batch::tooFewRuns)
-            printNotes({"`" + gate.id + "` cannot be judged: " + why + "; give more --seconds"},
+        const std::string why = value ? "" : batch::whyMissing(report, gate.metric);
+        if (!value && batch::isUnjudged(report, gate.metric))
+            printNotes({"`" + gate.id + "` cannot be judged: " + why +
+                        (why == batch::tooFewRuns ? "; give more --seconds" : "")},
                        false);
         else if (!value)
             out.push_back(fmt::format("{}: {} was not measured", gate.id, gate.metric));

@@ -100,12 +100,13 @@ private:
 
     void decide() {
         if (!m_model.report)
-            return set(Verdict::Skipped, "the model did not run");
+            return set(m_gate.isCondition ? Verdict::Fail : Verdict::Skipped,
+                       "the model did not run");
         const auto now = metricOf(*m_model.report, m_gate.metric);
         if (!now) {
-            const std::string why = whyMissing(*m_model.report, m_gate.metric);
-            return set(m_gate.isCondition && why != tooFewRuns ? Verdict::Fail : Verdict::Skipped,
-                       why);
+            const bool fails = m_gate.isCondition && !isUnjudged(*m_model.report, m_gate.metric);
+            return set(fails ? Verdict::Fail : Verdict::Skipped,
+                       whyMissing(*m_model.report, m_gate.metric));
         }
         m_row.now = text(*now);
         m_row.nowValue = asNamed(*now, m_gate.metric);

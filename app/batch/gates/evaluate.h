@@ -50,9 +50,9 @@ struct Judging {
 /// The value lies between `min` and `max`, as far as the gate has them; what is no number does not.
 bool isWithinBounds(const Gate& gate, double value);
 
-/// Appends the rows of all gates, and their reasons: "gate:ID", "expect:ID", "time:ID". Rows of
-/// models that did not run are skipped, and so are gates of a file on what was not measured; a
-/// condition on that fails.
+/// Appends the rows of all gates, and their reasons: "gate:ID", "expect:ID", "time:ID". Gates of
+/// a file on models that did not run and on what was not measured are skipped; conditions on those
+/// fail.
 void judge(const Judging& judging, app::RunReport& run);
 
 /// Three standard deviations of what was measured before, relative to their median; 0 with fewer

@@ -36,9 +36,16 @@ Found timed(const std::optional<TimingSummary>& timing) {
                        Kind::Time,     false,       timing->samples};
 }
 
+/// All of the side is constant: nothing is left to run.
+bool hasNoSteps(const app::SideReport& side) {
+    return side.kernels.empty() && side.launches == 0;
+}
+
 /// For the profile that the report names; it needs no run, and has no interval.
 Found predicted(const app::SideReport& side) {
-    return side.predictedSeconds > 0 ? exactly(side.predictedSeconds, Kind::Time) : Found();
+    return side.predictedSeconds > 0 || hasNoSteps(side)
+               ? exactly(side.predictedSeconds, Kind::Time)
+               : Found();
 }
 
 Found speedUp(const Report& report) {
@@ -94,8 +101,11 @@ Found refusals(const Report& report) {
                    Kind::Count);
 }
 
+/// Where it was timed, and had no fused node, none is slower.
 Found slowerMatches(const Report& report) {
     const auto count = report.slowerMatchCount();
+    if (!count && report.matches.empty() && report.after.measured)
+        return exactly(0, Kind::Count);
     return count ? exactly(*count, Kind::Count) : Found();
 }
 
@@ -105,7 +115,8 @@ Found fallbacks(const Report& report) {
         for (const KernelReport& kernel : *side)
             if (!kernel.tactic.empty())
                 return exactly(report.fallbackCount(), Kind::Count);
-    return {};
+    return hasNoSteps(report.after) && hasNoSteps(report.before) ? exactly(0, Kind::Count)
+                                                                 : Found();
 }
 
 /// Fused nodes in several kernels.
@@ -217,8 +228,15 @@ std::optional<double> asNamed(const MetricValue& value, const std::string& name)
 }
 
 std::string whyMissing(const Report& report, const std::string& name) {
-    return name == "slower_matches" && app::hasTooFewRuns(report) ? tooFewRuns
-                                                                  : "not measured here";
+    if (!isUnjudged(report, name))
+        return "not measured here";
+    return app::hasTooFewRuns(report) ? tooFewRuns : "no fused node could be judged";
+}
+
+bool isUnjudged(const Report& report, const std::string& name) {
+    const bool timed = app::hasTooFewRuns(report) || report.after.measured;
+    return name == "slower_matches" && timed && !report.slowerMatchCount() &&
+           !report.matches.empty();
 }
 
 std::string changedKernels(const Report& base, const Report& now) {

@@ -48,8 +48,12 @@ constexpr const char* tooFewRuns = "too few runs to tell"; ///< measured, and no
 /// hash.
 std::optional<double> asNamed(const MetricValue& value, const std::string& name);
 
-/// Why metricOf has nothing: "not measured here", tooFewRuns.
+/// Why metricOf has nothing: "not measured here", or why it isUnjudged, as tooFewRuns.
 std::string whyMissing(const app::Report& report, const std::string& name);
+
+/// `slower_matches` of a model that was timed, none of whose fused nodes could be judged: no
+/// verdict may be made of that.
+bool isUnjudged(const app::Report& report, const std::string& name);
 
 /// Which kernels differ in their texts: "`F1` has another text, `Conv_4` is gone, 7 more".
 std::string changedKernels(const app::Report& base, const app::Report& now);
