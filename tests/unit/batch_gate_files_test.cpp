@@ -77,6 +77,17 @@ TEST(GateFiles, ModelsMayBePatterns) {
     EXPECT_EQ(rowsFor("other*"), std::pair(size_t{0}, size_t{1}));
 }
 
+/// A metric counts the rule of exactly this name, so a pattern would count 0 for ever.
+TEST(GateFiles, ARuleIsNoPattern) {
+    const Gate gate = onlyGateOf(R"(m = { metric = "matches.Conv*", max = 0 })");
+    const auto rows = unmatched({gate}, {{}, {"ConvBN", "ConvBNReLU"}});
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_TRUE(rows[0].note.starts_with("no rule is called `Conv*`")) << rows[0].note;
+    EXPECT_TRUE(
+        unmatched({onlyGateOf(R"(m = { metric = "matches.ConvBN", max = 0 })")}, {{}, {"ConvBN"}})
+            .empty());
+}
+
 TEST(GateFiles, NamesThatNothingHasAreRowsOfTheirOwn) {
     auto gates = parseExpectations("[resnet5O]\nConvBNRelu = 2\nConvBN = 1\n[net]\nConvBN = 1\n",
                                    "expect.toml");

@@ -13,7 +13,7 @@ namespace fuselage::batch {
 
 namespace {
 
-/// One of the names, or a pattern that some of them fit.
+/// One of the models, or a pattern that some of them fit.
 bool isAmong(const std::vector<std::string>& names, const std::string& pattern) {
     return std::any_of(names.begin(), names.end(),
                        [&](const std::string& name) { return fitsWildcard(pattern, name); });
@@ -79,7 +79,8 @@ std::vector<app::GateRow> unmatched(const std::vector<Gate>& gates, const Names&
                 models.add(gate, model, model,
                            "no model here is called so" + hint(model, names.models, true));
         if (const std::string rule = ruleOf(gate.metric);
-            !rule.empty() && !isAmong(names.rules, rule))
+            !rule.empty() && // no pattern: a metric counts one rule
+            std::find(names.rules.begin(), names.rules.end(), rule) == names.rules.end())
             rules.add(gate, rule, "",
                       fmt::format("no rule{} is called `{}`{}",
                                   names.rulesAreAll ? "" : " of the library, and none that fired,",
