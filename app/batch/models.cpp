@@ -32,29 +32,52 @@ std::string idWithFolders(const std::string& file, size_t folders) {
     return out;
 }
 
-/// Ids of files, in their order: the name alone, and where several have it the fewest folders
-/// before it that tell all of these apart, so that a model that comes later takes no other's id.
+/// Ids of these files, which have one name, with the fewest folders that tell them apart and give
+/// none an id that is taken; empty: no folders do.
+std::vector<std::string> idsApart(const std::vector<std::string>& files,
+                                  const std::set<std::string>& taken) {
+    // The names of the files of a model hold its id, and more.
+    constexpr size_t mostFolders = 16, longest = 200;
+    for (size_t folders = 1; folders <= mostFolders; ++folders) {
+        std::vector<std::string> out;
+        std::set<std::string> seen = taken;
+        for (const std::string& file : files) {
+            std::string id = idWithFolders(file, folders);
+            if (id.size() <= longest && seen.insert(id).second)
+                out.push_back(std::move(id));
+        }
+        if (out.size() == files.size())
+            return out;
+    }
+    return {};
+}
+
+/// Ids of files, in their order: the name alone, and where several have it the folders before it,
+/// so that a model that comes later takes no other's id. A number is the last resort.
 std::vector<std::string> idsOfFiles(const std::vector<std::string>& files) {
     std::map<std::string, std::vector<size_t>> alike; // by their names
     for (size_t i = 0; i < files.size(); ++i)
         alike[app::modelId(files[i])].push_back(i);
-    constexpr size_t mostFolders = 16;
     std::vector<std::string> out(files.size());
     std::set<std::string> taken;
-    for (const auto& [name, members] : alike) {
-        size_t folders = 0;
-        for (bool apart = members.size() == 1; !apart && folders < mostFolders;) {
-            ++folders;
-            std::set<std::string> ids;
-            for (size_t i : members)
-                ids.insert(idWithFolders(files[i], folders));
-            apart = ids.size() == members.size();
+    for (const auto& [name, members] : alike)
+        if (members.size() == 1) {
+            out[members[0]] = name;
+            taken.insert(name);
         }
-        for (size_t i : members) {
-            const std::string id = idWithFolders(files[i], folders);
-            out[i] = id;
-            for (size_t n = 2; !taken.insert(out[i]).second; ++n) // "a b" and "a_b" are one id
-                out[i] = id + "-" + std::to_string(n);
+    for (const auto& [name, members] : alike) {
+        if (members.size() == 1)
+            continue;
+        std::vector<std::string> paths;
+        for (size_t i : members)
+            paths.push_back(files[i]);
+        std::vector<std::string> ids = idsApart(paths, taken);
+        ids.resize(members.size(), name); // "a b" and "a_b" of one folder are one id
+        for (size_t k = 0; k < members.size(); ++k) {
+            std::string id = ids[k];
+            for (size_t n = 2; !taken.insert(id).second; ++n)
+                id = ids[k] + "-" + std::to_string(n);
+            out[members[k]] = std::move(id);
         }
     }
     return out;
@@ -101,7 +124,10 @@ Result<std::vector<ModelFile>> findModels(const std::vector<std::string>& paths)
         }
     }
     std::sort(files.begin(), files.end());
-    files.erase(std::unique(files.begin(), files.end()), files.end());
+    std::set<std::string> seen; // "./net.onnx" is "net.onnx"
+    std::erase_if(files, [&](const std::string& file) {
+        return !seen.insert(fs::path(file).lexically_normal().string()).second;
+    });
     if (files.empty())
         return failure("usage.models", "there is no .onnx file in what was given", "",
                        "name model files, or folders that hold some");

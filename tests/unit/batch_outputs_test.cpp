@@ -24,6 +24,15 @@ struct ModelsFolder : testing_support::TemporaryFolder {
     }
 };
 
+/// "ID=FILE" of each.
+std::set<std::string> idsOf(const std::vector<std::string>& files) {
+    std::set<std::string> out;
+    const auto found = batch::findModels(files);
+    for (const batch::ModelFile& model : *found)
+        out.insert(model.id + "=" + model.path);
+    return out;
+}
+
 } // namespace
 
 TEST(BatchOutputs, AModelsFilesAreItsOwnDataFirst) {
@@ -44,13 +53,6 @@ TEST(BatchOutputs, ClearingLeavesWhatNoRunWrote) {
 
 /// In a monorepo most files are called model.onnx; which one is meant must not hang on the others.
 TEST(BatchModels, FilesOfOneNameAreToldApartByTheirFolders) {
-    const auto idsOf = [](const std::vector<std::string>& files) {
-        std::set<std::string> out;
-        const auto found = batch::findModels(files);
-        for (const batch::ModelFile& model : *found)
-            out.insert(model.id + "=" + model.path);
-        return out;
-    };
     EXPECT_EQ(idsOf({"a/speech/enc/model.onnx", "./a/text/enc/model.onnx", "b/net.onnx"}),
               (std::set<std::string>{"net=b/net.onnx", "speech-enc-model=a/speech/enc/model.onnx",
                                      "text-enc-model=./a/text/enc/model.onnx"}));
@@ -62,5 +64,29 @@ TEST(BatchModels, FilesOfOneNameAreToldApartByTheirFolders) {
               (std::set<std::string>{"x-model=x/model.onnx", "y-model=y/model.onnx"}));
     // Nothing tells them apart but their number.
     EXPECT_EQ(idsOf({"m/a b.onnx", "m/a_b.onnx"}),
-              (std::set<std::string>{"m-a_b=m/a b.onnx", "m-a_b-2=m/a_b.onnx"}));
+              (std::set<std::string>{"a_b=m/a b.onnx", "a_b-2=m/a_b.onnx"}));
+}
+
+TEST(BatchModels, AFileOfANameOfItsOwnKeepsIt) {
+    const std::string whole = "top/x-model.onnx";
+    EXPECT_EQ(idsOf({whole, "top/x/model.onnx"}),
+              (std::set<std::string>{"x-model=" + whole, "model=top/x/model.onnx"}));
+    // A third one makes two of a name, and x-model is another model's.
+    EXPECT_EQ(idsOf({whole, "top/x/model.onnx", "top/y/model.onnx"}),
+              (std::set<std::string>{"x-model=" + whole, "top-x-model=top/x/model.onnx",
+                                     "top-y-model=top/y/model.onnx"}));
+}
+
+/// Where the checkout lies says nothing of a model, nor how its path is written.
+TEST(BatchModels, FoldersThatTellNothingApartAreInNoId) {
+    for (const std::string base : {"m/", "/checkout/here/m/"})
+        EXPECT_EQ(
+            idsOf({base + "a b.onnx", base + "a_b.onnx"}),
+            (std::set<std::string>{"a_b=" + base + "a b.onnx", "a_b-2=" + base + "a_b.onnx"}));
+    EXPECT_EQ(idsOf({"models/net.onnx", "./models/net.onnx", "models//net.onnx"}).size(), 1U);
+    const std::string longName(150, 'f'); // an id that long is no name of a file
+    EXPECT_EQ(
+        idsOf({longName + "1/" + longName + "/m.onnx", longName + "2/" + longName + "/m.onnx"}),
+        (std::set<std::string>{"m=" + longName + "1/" + longName + "/m.onnx",
+                               "m-2=" + longName + "2/" + longName + "/m.onnx"}));
 }
