@@ -129,3 +129,14 @@ TEST_F(CliResults, AFolderThatARunWritesIsNotMergedInto) {
     EXPECT_FALSE(files().contains("out/models/other.onnx"));
     EXPECT_TRUE(files().contains("out/models/net.onnx"));
 }
+
+TEST_F(CliResults, AGateThatIsCalledAsAWordIsNotAskedForByIt) {
+    ran("a", {"net"}, {});
+    folder.write("gates.toml", "[gate]\nverify = { metric = \"launches\", max = 0 }\n");
+    EXPECT_EQ(run({"compare", "a", "a", "--gate", "gates.toml"}).exitCode, ExitGate);
+    EXPECT_EQ(run({"compare", "a", "a", "--gate", "gates.toml", "--fail-on", "verify"}).exitCode,
+              ExitOk);
+    EXPECT_EQ(
+        run({"compare", "a", "a", "--gate", "gates.toml", "--fail-on", "verify,regress"}).exitCode,
+        ExitGate);
+}
