@@ -136,6 +136,8 @@ void addLost(const RunReport& a, const Pairs& pairs, bool byBaseline, bool fail,
             continue;
         auto pair = std::find_if(pairs.begin(), pairs.end(),
                                  [&](const auto& each) { return each.second == &before; });
+        if (pair == pairs.end() && b.shards > 1) // it may be in another part of B's run
+            continue;
         auto row =
             lostRow(before, pair == pairs.end() ? nullptr : modelOf(b, pair->first), byBaseline);
         if (!row)

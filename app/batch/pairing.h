@@ -33,7 +33,8 @@ std::vector<std::string> reasonsOfItself(const app::RunReport& b);
 
 /// What of A the comparison has lost, as rows "lost" of B: models that ran in A and that B has not
 /// or could not run; where `byBaseline`, also pairs of two kinds, which no gate compares. Where
-/// `fail` they fail it, by reasons "lost:MODEL", else they warn.
+/// `fail` they fail it, by reasons "lost:MODEL", else they warn. Of a B that is one shard nobody
+/// knows what the others have.
 void addLost(const app::RunReport& a, const Pairs& pairs, bool byBaseline, bool fail,
              app::RunReport& b);
 

@@ -131,6 +131,11 @@ void judgeByA(const Compare& options, const std::vector<batch::Gate>& gates, boo
                   "A has nothing to compare it with"},
                  b);
     batch::addLost(a, pairs, byBaseline, options.gates.lost == "fail", b);
+    if (b.shards > 1)
+        printNotes({fmt::format("B is shard {}/{}: what other shards have is not called lost; "
+                                "merge them to compare the whole",
+                                b.shard, b.shards)},
+                   false);
     batch::Names names = namesOf(gates, {&a, &b});
     // The name that A has of a model which B calls otherwise is none of B's.
     std::erase_if(names.models, [&](const std::string& name) {

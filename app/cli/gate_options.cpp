@@ -250,7 +250,7 @@ batch::Names namesOf(const std::vector<batch::Gate>& gates,
     out.rulesAreAll = false;
     std::set<std::string> models, rules(out.rules.begin(), out.rules.end());
     for (const RunReport* run : runs) {
-        out.modelsAreAll &= app::missingShards(*run).empty();
+        out.modelsAreAll &= run->shards == 1 && app::missingShards(*run).empty();
         for (const ModelRun& model : run->models) {
             models.insert(model.id);
             if (model.report) {

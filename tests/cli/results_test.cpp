@@ -140,3 +140,25 @@ TEST_F(CliResults, AGateThatIsCalledAsAWordIsNotAskedForByIt) {
         run({"compare", "a", "a", "--gate", "gates.toml", "--fail-on", "verify,regress"}).exitCode,
         ExitGate);
 }
+
+/// What one shard has not, another one may have.
+TEST_F(CliResults, AShardIsNotTheWholeRun) {
+    const std::vector<std::string> names{"a", "b", "c", "d"};
+    ran("whole", names);
+    ran("one", names, {"--no-verify", "--shard", "1/2"});
+    ran("two", names, {"--no-verify", "--shard", "2/2"});
+    ASSERT_TRUE(files().contains("one/models/a.onnx") != files().contains("two/models/a.onnx"));
+    folder.write("gates.toml", "[gate]\n"
+                               "l = { metric = \"launches\", max_increase = 0 }\n"
+                               "m = { metric = \"launches\", max = 9, models = [\"a\", \"b\", "
+                               "\"c\", \"d\"] }\n");
+    for (const char* shard : {"one", "two"}) {
+        const ProcessResult compared = run(
+            {"compare", "whole", shard, "--gate", "gates.toml", "--fail-on", "regress,unknown"});
+        EXPECT_EQ(compared.exitCode, ExitOk) << compared.output;
+        expectHas(compared.errors, "what other shards have is not called lost");
+    }
+    ASSERT_EQ(run({"merge", "one", "-o", "part"}).exitCode, ExitPartial);
+    EXPECT_EQ(run({"compare", "whole", "part", "--gate", "gates.toml"}).exitCode, ExitGate)
+        << "that is the whole of B";
+}
