@@ -41,6 +41,8 @@ struct Options {
 /// Below it not even the program starts.
 constexpr int64_t leastMemory = int64_t{256} << 20;
 
+constexpr const char* noMeasure = "--no-measure"; ///< handed on to bench where nothing is timed
+
 /// "90", "90s", "10m", "2h" in seconds.
 Result<double> parseDuration(const std::string& text) {
     double number = 0;
@@ -98,8 +100,8 @@ Result<batch::ModelOption> parseModelOption(const std::string& text,
     return out;
 }
 
-/// What results depend on, whatever it is called on this machine: options, the texts of rules, and
-/// the contents of files that options name. Shards of one run have one.
+/// What results depend on, whatever it is called on this machine: options, the texts of rules, the
+/// contents of files that options name, and whether it measures. Shards of one run have one.
 std::string configOf(const Options& options, const app::RuleLibrary& library) {
     // What is computed depends on neither, and rules are their texts.
     constexpr std::array left{"--threads", "--cache", "--patterns", "--import-path"};
@@ -120,6 +122,10 @@ std::string configOf(const Options& options, const app::RuleLibrary& library) {
     }
     if (options.redact)
         out.text("--redact");
+    // Gates of times would skip what one shard has measured and another has not.
+    const auto& forward = options.batch.forward;
+    if (std::find(forward.begin(), forward.end(), noMeasure) == forward.end())
+        out.text("--measure");
     for (uint32_t i = 0; i < library.sources->size(); ++i)
         out.text((*library.sources)[i].text());
     return out.hex();
@@ -160,7 +166,7 @@ Result<void> prepare(Options& options, bool timed) {
         run.jobs = 1; // two at once would measure each other
     } else {
         judged.times = false;
-        run.forward.emplace_back("--no-measure");
+        run.forward.emplace_back(noMeasure);
     }
     if (auto fine = requireJudged(options.gates.failOn, judged, "add --measure on",
                                   "leave out --no-verify");

@@ -162,3 +162,11 @@ TEST_F(CliResults, AShardIsNotTheWholeRun) {
     EXPECT_EQ(run({"compare", "whole", "part", "--gate", "gates.toml"}).exitCode, ExitGate)
         << "that is the whole of B";
 }
+
+TEST_F(CliResults, AShardThatMeasuresIsOfAnotherRun) {
+    ran("one", {"a", "b", "c", "d"}, {"--no-verify", "--shard", "1/2"});
+    ran("two", {"a", "b", "c", "d"},
+        {"--no-verify", "--shard", "2/2", "--measure", "on", "--seconds", "0.02"});
+    expectRefused({"merge", "one", "two", "-o", "all"}, ExitUsage,
+                  {"folder 2 is no shard of the run that the first one is of"});
+}
