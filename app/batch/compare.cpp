@@ -37,8 +37,9 @@ std::vector<std::string> metricsOf(const Report& a, const Report& b) {
     return out;
 }
 
+/// Nothing of a hash, nor of what is no number: a text says that.
 std::optional<app::ComparedNumber> asNumber(const MetricValue& value, const std::string& name) {
-    if (value.kind == MetricValue::Kind::Hash)
+    if (!asNamed(value, name))
         return {};
     return app::ComparedNumber{inNamedUnit(value.value, name), inNamedUnit(value.low, name),
                                inNamedUnit(value.high, name)};
@@ -56,7 +57,7 @@ void addMetrics(const Report& a, const Report& b, ModelComparison& out) {
         row = {name, text(*before), text(*now), {}, {}, unitOf(name)};
         row.baseNumber = asNumber(*before, name);
         row.nowNumber = asNumber(*now, name);
-        if (before->value > 0 && before->kind != MetricValue::Kind::Hash)
+        if (row.baseNumber && row.nowNumber && before->value > 0)
             row.change = now->value / before->value - 1;
         if (isTime)
             row.verdict = nameOf(compareTimes(*before, *now, sameTimes, 0));

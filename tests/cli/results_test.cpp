@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What compare, merge and baseline read of folders of runs, and what they may write and remove.
 #include "tests/cli/cli.h"
+#include "tests/support/json_schema.h"
 
 #include <nlohmann/json.hpp>
 
@@ -169,4 +170,23 @@ TEST_F(CliResults, AShardThatMeasuresIsOfAnotherRun) {
         {"--no-verify", "--shard", "2/2", "--measure", "on", "--seconds", "0.02"});
     expectRefused({"merge", "one", "two", "-o", "all"}, ExitUsage,
                   {"folder 2 is no shard of the run that the first one is of"});
+}
+
+/// JSON has no word for a result that is no number; the text says it.
+TEST_F(CliResults, WhatIsNoNumberIsNoNumberInJson) {
+    ran("a", {"net"}, {});
+    fs::copy(folder.file("a"), folder.file("b"), fs::copy_options::recursive);
+    change("b/timings.json", [](json& run) {
+        for (json& output : run["models"][0]["timings"]["agreement"])
+            output["max_rel"] = nullptr;
+    });
+    folder.write("gates.toml", "[gate]\nr = { metric = \"max_rel\", max = 1 }\n");
+    EXPECT_EQ(run({"compare", "a", "b", "--gate", "gates.toml", "--report", "c.json"}).exitCode,
+              ExitGate);
+    const json document = json::parse(readAll(folder.file("c.json")));
+    for (const std::string& error : fuselage::testing_support::schemaErrors(
+             document, FUSELAGE_SCHEMAS, "comparison.schema.json"))
+        ADD_FAILURE() << error;
+    EXPECT_EQ(document["gates"][0]["now"], "nan") << document.dump(1);
+    EXPECT_FALSE(document["gates"][0].contains("now_value"));
 }

@@ -222,7 +222,7 @@ std::optional<MetricValue> metricOf(const Report& report, const std::string& nam
 }
 
 std::optional<double> asNamed(const MetricValue& value, const std::string& name) {
-    if (value.kind == Kind::Hash)
+    if (value.kind == Kind::Hash || !std::isfinite(value.value))
         return {};
     return inNamedUnit(value.value, name);
 }
@@ -269,6 +269,8 @@ std::string text(const MetricValue& value) {
                            value.kind == Kind::Time ? app::secondsText(value.value)
                                                     : fmt::format("{:.3g}", value.value),
                            value.runs, value.runs == 1 ? "" : "s");
+    if (std::isnan(value.value))
+        return "nan";
     switch (value.kind) {
     case Kind::Count:
         return app::countText(static_cast<int64_t>(value.value));

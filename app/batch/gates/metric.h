@@ -45,7 +45,7 @@ std::optional<MetricValue> metricOf(const app::Report& report, const std::string
 constexpr const char* tooFewRuns = "too few runs to tell"; ///< measured, and nobody can judge it
 
 /// The value in the unit that the metric's name ends in: `e2e_us` in microseconds. Nothing of a
-/// hash.
+/// hash, and of what is no finite number.
 std::optional<double> asNamed(const MetricValue& value, const std::string& name);
 
 /// Why metricOf has nothing: "not measured here", or why it isUnjudged, as tooFewRuns.
