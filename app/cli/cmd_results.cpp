@@ -371,7 +371,8 @@ Action addBaseline(CLI::App& app) {
     app.require_subcommand(1);
     CLI::App* updating = app.add_subcommand("update", "takes over the results of a batch");
     updating->add_option("results", options->results, "folder of a batch")->required();
-    updating->add_option("--commit", options->commit, "that the results are of");
+    updating->add_option("--commit", options->commit,
+                         "that the results are of; empty or left out: unknown");
     CLI::App* showing = app.add_subcommand("show", "what is there and where it comes from");
     CLI::App* pruning = app.add_subcommand("prune", "drops old times");
     pruning->add_option("--keep", options->keep, "runs whose times stay")

@@ -120,7 +120,8 @@ Result<void> requireWords(const std::vector<std::string>& words) {
 
 Result<void> requireValues(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options())
-        if (option->count() > 0 && option->get_expected_max() > 0)
+        if (option->count() > 0 && option->get_expected_max() > 0 &&
+            !option->check_lname("commit")) // no commit is "unknown"
             for (const std::string& value : option->results())
                 if (value.empty())
                     return emptyValue(option->get_positional() ? "`" + option->get_name(true) + "`"

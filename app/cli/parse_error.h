@@ -24,7 +24,8 @@ Error usageError(const CLI::App& app, const CLI::ParseError& error,
 Result<void> requireWords(const std::vector<std::string>& words);
 
 /// The same of what was parsed: an option or a word holds an empty text, as of a variable that
-/// nobody set. No option means anything by it, and to some it would say that they were not given.
+/// nobody set. No option but `--commit`, which is then unknown, means anything by it, and to some
+/// it would say that they were not given.
 Result<void> requireValues(const CLI::App& app);
 
 } // namespace fuselage::cli

@@ -190,3 +190,13 @@ TEST_F(CliResults, WhatIsNoNumberIsNoNumberInJson) {
     EXPECT_EQ(document["gates"][0]["now"], "nan") << document.dump(1);
     EXPECT_FALSE(document["gates"][0].contains("now_value"));
 }
+
+/// `--commit "$CI_COMMIT_SHA"` outside of CI.
+TEST_F(CliResults, AnEmptyCommitIsUnknown) {
+    ran("a", {"net"});
+    ASSERT_EQ(run({"baseline", "update", "a", "--baseline", "ci", "--commit", ""}).exitCode,
+              ExitOk);
+    expectHas(outputOf({"baseline", "show", "--baseline", "ci"}), "unknown");
+    expectRefused({"baseline", "update", "a", "--baseline", ""}, ExitUsage,
+                  {"--baseline: the value is empty"});
+}
