@@ -66,3 +66,26 @@ TEST(Conditions, OfAModelWithoutStepsAreOfZero) {
     report.after.launches = 1; // of a version that did not predict
     EXPECT_EQ(onCondition("predicted_us > 500", report).verdict, Verdict::Fail);
 }
+
+/// 0.29 * 100 is below 29 in doubles.
+TEST(Limits, APercentageIsWhatAPersonReads) {
+    app::Report base = report_test::sampleReport();
+    base.after.launches = 100;
+    const auto after = [&](size_t launches, int percent) {
+        app::RunReport run = app::runOf(base);
+        run.models[0].report->after.launches = launches;
+        const auto baseline = [&](const app::ModelRun&) {
+            return std::optional(Baseline{base, {}});
+        };
+        const auto again = [](const app::ModelRun&) -> std::optional<app::Report> { return {}; };
+        auto gates = parseGates("[gate]\nl = { metric = \"launches\", max_increase = \"" +
+                                    std::to_string(percent) + "%\" }\n",
+                                "gates.toml");
+        judge({*gates, Policy::Fail, baseline, again}, run);
+        return run.gates.at(0).verdict;
+    };
+    for (int percent = 0; percent <= 100; ++percent) {
+        EXPECT_EQ(after(100 + static_cast<size_t>(percent), percent), Verdict::Pass) << percent;
+        EXPECT_EQ(after(101 + static_cast<size_t>(percent), percent), Verdict::Fail) << percent;
+    }
+}
