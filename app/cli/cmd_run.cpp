@@ -7,6 +7,7 @@
 #include "app/cli/exit_codes.h"
 #include "app/pipeline/run_model.h"
 #include "app/pipeline/tensor_facts.h"
+#include "app/report/escape.h"
 #include "app/report/verdict.h"
 #include "core/onnx/model_file.h"
 #include "core/onnx/npy_file.h"
@@ -99,7 +100,7 @@ int run(Options& options) {
     for (size_t i = 0; i < ran->names.size(); ++i) {
         const Tensor& tensor = ran->outputs[i];
         const std::string holds = i < outputs ? "" : holdsText(tensor);
-        out += fmt::format("{}: {}{}{}\n", ran->names[i], tensor.type().text(),
+        out += fmt::format("{}: {}{}{}\n", app::visible(ran->names[i]), tensor.type().text(),
                            holds.empty() ? "" : "  ", holds);
     }
     bool right = true;
@@ -110,8 +111,8 @@ int run(Options& options) {
                                         ? ""
                                         : fmt::format("max abs {:.2e}, relative {:.2e}, ",
                                                       worst.maxAbsolute, worst.maxRelative);
-        out += fmt::format("verify {}: {}: {}{}\n", line.outputs(), worst.side, figures,
-                           line.verdict());
+        out += fmt::format("verify {}: {}: {}{}\n", app::visible(line.outputs()), worst.side,
+                           figures, line.verdict());
     }
     for (const std::string& note : ran->checkNotes)
         out += "verify: " + note + "\n";

@@ -3,6 +3,7 @@
 
 #include "app/report/counted.h"
 #include "app/report/device_text.h"
+#include "app/report/escape.h"
 #include "app/report/format.h"
 #include "app/report/measured.h"
 #include "app/report/pairs_text.h"
@@ -40,15 +41,15 @@ std::string machineText(const Report& r) {
 }
 
 std::string modelText(const Report& r) {
-    std::string out = fmt::format("model {}\n", r.model.path);
+    std::string out = fmt::format("model {}\n", visible(r.model.path));
     for (const std::string& input : r.model.inputs)
-        out += "  in   " + input + "\n";
+        out += "  in   " + visible(input) + "\n";
     for (const std::string& output : r.model.outputs)
-        out += "  out  " + output + "\n";
+        out += "  out  " + visible(output) + "\n";
     for (const auto& [name, value] : r.model.dims)
-        out += fmt::format("  {} = {}\n", name, value);
+        out += fmt::format("  {} = {}\n", visible(name), value);
     for (const std::string& note : r.model.notes)
-        out += "  note: " + note + "\n";
+        out += "  note: " + visible(note) + "\n";
     return out;
 }
 
@@ -63,7 +64,8 @@ std::string precisionText(const Report& r) {
         fmt::format("  {} nodes on 16-bit values, {} Casts added, weights {} -> {}\n", p.narrowed,
                     p.casts, bytesText(p.weightBytesBefore), bytesText(p.weightBytesAfter));
     for (size_t i = 0; i < p.kept.size() && i < keptShown; ++i)
-        out += fmt::format("  {}: {}\n", p.kept[i].node, p.kept[i].reason.message);
+        out +=
+            fmt::format("  {}: {}\n", visible(p.kept[i].node), visible(p.kept[i].reason.message));
     if (p.kept.size() > keptShown)
         out += fmt::format("  and {} more that stay in float32\n", p.kept.size() - keptShown);
     return out + "\n";
@@ -341,7 +343,8 @@ std::string groupsText(const Report& r) {
     Decisions list;
     for (const GroupReport& group : r.groups)
         list.add(group.taken ? "shared" : "apart", sourcesText(group.members), group.reason.text());
-    return list.text("kernels side by side or one after the other, and whether they share a launch");
+    return list.text(
+        "kernels side by side or one after the other, and whether they share a launch");
 }
 
 std::string sweepsText(const Report& r) {

@@ -193,6 +193,34 @@ TEST_F(CliModel, NamesThatHoldLinesStayInTheirs) {
     }
 }
 
+/// The same of a model that every command can run, so that all of their tables are printed.
+TEST_F(CliModel, NamesThatHoldLinesStayInTheirsWhereTheModelRuns) {
+    ModelBuilder model;
+    model.input("x\nEVIL in", {4, 4}).output("y\nEVIL out", {4, 4});
+    model.node("MatMul", {"x\nEVIL in", "w\nEVIL weight"}, {"a\nEVIL value"})
+        .set_name("node\nEVIL node");
+    model.node("Relu", {"a\nEVIL value"}, {"y\nEVIL out"}).set_name("relu\nEVIL node");
+    auto& w = model.initializer("w\nEVIL weight", {4, 4});
+    for (int i = 0; i < 16; ++i)
+        w.add_float_data(1);
+    const std::string evil = "m\nEVIL file.onnx";
+    folder.write(evil, model.bytes());
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"bench", evil, "--seconds", "0.02"},
+          {"bench", evil, "--no-measure", "--precision", "fp16", "--report", "r.txt"},
+          {"explain", evil},
+          {"run", evil},
+          {"run", evil, "--verify"},
+          {"quantize", evil, "-o", "q.onnx"},
+          {"tactics", evil, "--device", "t4"},
+          {"batch", evil, "-o", "out", "--no-verify"}}) {
+        const auto ran = run(command);
+        EXPECT_EQ(ran.exitCode, ExitOk) << command[0] << ": " << ran.errors;
+        EXPECT_EQ((ran.output + ran.errors).find("\nEVIL"), std::string::npos)
+            << command[0] << ": " << ran.output << ran.errors;
+    }
+}
+
 TEST_F(CliModel, OperatorsThatCannotBeRunAreListedWithTheirNodes) {
     ModelBuilder model = relu();
     model.node("Wobble", {"x"}, {"z"}).set_domain("com.example");
