@@ -14,6 +14,8 @@
 
 #include <filesystem>
 #include <optional>
+#include <sys/stat.h>
+#include <utility>
 
 namespace fuselage::model_io {
 
@@ -102,12 +104,12 @@ Result<void> checkMayReplace(const std::string& path) {
                    "give another name, or remove the file first");
 }
 
-/// A data file whose model was not written is nobody's; one that was there may be another's.
+/// A data file whose model was not written is nobody's; one that was there may be another's, and so
+/// may one that another process has put in the place of this one.
 class NewDataFile {
 public:
     explicit NewDataFile(const std::string& path) : m_path(path) {
-        std::error_code failed;
-        m_isNew = !std::filesystem::exists(path, failed);
+        m_isNew = !identityOf(path).has_value();
     }
 
     NewDataFile(const NewDataFile&) = delete;
@@ -115,15 +117,28 @@ public:
 
     ~NewDataFile() {
         std::error_code failed;
-        if (m_isNew)
+        if (m_isNew && m_written && identityOf(m_path) == m_written)
             std::filesystem::remove(m_path, failed);
     }
+
+    /// The file is there, by this process.
+    void written() { m_written = identityOf(m_path); }
 
     void keep() { m_isNew = false; }
 
 private:
+    using Identity = std::pair<dev_t, ino_t>;
+
+    static std::optional<Identity> identityOf(const std::string& path) {
+        struct stat facts {};
+        if (::stat(path.c_str(), &facts) != 0)
+            return {};
+        return Identity(facts.st_dev, facts.st_ino);
+    }
+
     std::string m_path;
     bool m_isNew = false;
+    std::optional<Identity> m_written;
 };
 
 Result<SavedFiles> saveWith(const Graph& graph, const std::string& given,
@@ -147,6 +162,7 @@ Result<SavedFiles> saveWith(const Graph& graph, const std::string& given,
         written.emplace(out.data);
         if (auto ok = writeFile(pieces, out.data, options.progress); !ok)
             return failure(ok.error());
+        written->written();
         large.clear();
     }
     const std::string before = dataFileOf(path);

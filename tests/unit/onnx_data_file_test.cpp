@@ -194,3 +194,30 @@ TEST(OnnxDataFile, SavingIsStoppedAndLeavesNothing) {
     EXPECT_EQ(saved.error().code, "cancelled");
     EXPECT_EQ(filesIn(folder), 0U);
 }
+
+/// Two processes save one model: what the first one leaves behind is the other's.
+TEST(OnnxDataFile, WhatAnotherSaveHasPutThereStays) {
+    struct Meanwhile : Progress {
+        void report(std::string_view, size_t, size_t) override {
+            if (data.empty() || !std::filesystem::exists(data))
+                return; // the first one has not written its data
+            data.clear();
+            other = savedAt(adding(1), path);
+            cancel();
+        }
+
+        std::string path, data;
+        model_io::SavedFiles other;
+    };
+    TemporaryFolder folder;
+    Meanwhile progress;
+    progress.path = folder.file("m.onnx");
+    progress.data = savedAt(adding(1), progress.path).data;
+    std::filesystem::remove(progress.path);
+    std::filesystem::remove(progress.data);
+    auto saved =
+        model_io::save(adding(1), progress.path, {.externalAbove = 100, .progress = &progress});
+    ASSERT_FALSE(saved);
+    EXPECT_EQ(saved.error().code, "cancelled");
+    EXPECT_EQ(firstOf(progress.path), 1);
+}
