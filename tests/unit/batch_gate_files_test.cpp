@@ -52,6 +52,15 @@ TEST(GateFiles, WhatCouldNotHoldOrFailIsAMistake) {
     EXPECT_EQ(mistakeInGate(R"(metric = "speed_up", max_increase = "5%")"),
               "gates.toml:2 gate `a` limits by how much `speed_up` may get better");
     EXPECT_EQ(mistakeInGate(R"(metric = "launches", min = 3, max = 3)"), "read");
+    for (const char* keys :
+         {R"(metric = "launches", min = 0)", R"(metric = "launches", max_decrease = "100%")",
+          R"(metric = "speed_up", max_decrease = "120%", min = 0)"})
+        EXPECT_TRUE(mistakeInGate(keys).starts_with("gates.toml:2 gate `a` holds always: `"))
+            << keys;
+    for (const char* keys : {R"(metric = "launches", min = 0, max = 0)",
+                             R"(metric = "launches", max_decrease = "99%")",
+                             R"(metric = "launches", max_decrease = 1)"})
+        EXPECT_EQ(mistakeInGate(keys), "read") << keys;
     EXPECT_EQ(parseGates("[gate]\na = { metric = \"lanches\", max = 1 }", "f").error().fix,
               "did you mean `launches`?");
     EXPECT_EQ(parseGates("[gate]\na = { metric = \"launches\", maxx = 1 }", "f").error().fix,

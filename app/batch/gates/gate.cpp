@@ -164,6 +164,14 @@ Result<void> checkWhole(const toml::table& table, const Place& place, const Gate
     if (!limited && !isHash(gate.metric))
         return place.wrong(table, fmt::format("gate `{}` has no limit", gate.id),
                            "give max_increase, max_decrease, min or max");
+    const bool mayFall =
+        gate.maxDecrease && !(gate.maxDecrease->relative && gate.maxDecrease->value >= 1);
+    const bool canFail = gate.maxIncrease || mayFall || gate.max || gate.min.value_or(0) > 0;
+    if (!canFail && !isHash(gate.metric))
+        return place.wrong(
+            table,
+            fmt::format("gate `{}` holds always: `{}` is never below 0", gate.id, gate.metric),
+            "give max_increase or max, or another limit");
     if (gate.min && gate.max && *gate.min > *gate.max)
         return place.wrong(table,
                            fmt::format("`min` of gate `{}` is above its `max`: no number lies "
