@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/batch/run.h"
 
+#include "app/batch/gates/gate.h"
 #include "app/batch/outputs.h"
 #include "app/batch/work_folder.h"
 #include "app/report/json_read.h"
@@ -11,7 +12,6 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
-#include <fnmatch.h>
 
 namespace fuselage::batch {
 
@@ -39,7 +39,7 @@ Result<void> checkApart(const std::vector<ModelFile>& models, const std::string&
 std::vector<std::string> optionsOf(const BatchOptions& options, const std::string& id) {
     std::vector<const ModelOption*> own;
     for (const ModelOption& option : options.forModels)
-        if (::fnmatch(option.models.c_str(), id.c_str(), 0) == 0)
+        if (fitsId(option.models, id))
             own.push_back(&option);
     std::vector<std::string> out;
     for (const std::string& word : options.forward)

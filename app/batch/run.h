@@ -20,7 +20,7 @@ Result<Shard> parseShard(const std::string& text);
 
 /// An option of `bench` for some of the models.
 struct ModelOption {
-    std::string models;      ///< ids: a name, or a pattern with * and ?
+    std::string models;      ///< ids: a name, or a pattern (fitsId in gates/gate.h)
     std::string name, value; ///< "--dim", "N=4"; of a flag "true" or "false"
     bool flag = false;
 };

@@ -83,6 +83,10 @@ TEST(GateFiles, ModelsMayBePatterns) {
         return std::pair(judgedRun.gates.size(), unmatched({gate}, {{id}, {}}).size());
     };
     EXPECT_EQ(rowsFor(id.substr(0, 1) + "*"), std::pair(size_t{1}, size_t{0}));
+    std::string oneUnknown = id; // as `?` and `[ab]` in options of single models
+    oneUnknown[0] = '?';
+    EXPECT_EQ(rowsFor(oneUnknown), std::pair(size_t{1}, size_t{0}));
+    EXPECT_EQ(rowsFor("[" + id.substr(0, 1) + "]" + id.substr(1)), std::pair(size_t{1}, size_t{0}));
     EXPECT_EQ(rowsFor("other*"), std::pair(size_t{0}, size_t{1}));
 }
 

@@ -3,7 +3,6 @@
 
 #include "app/report/format.h"
 #include "app/report/measured.h"
-#include "core/support/wildcard.h"
 
 #include <fmt/format.h>
 
@@ -201,7 +200,7 @@ private:
 bool concerns(const Gate& gate, const ModelRun& model) {
     return gate.models.empty() ||
            std::any_of(gate.models.begin(), gate.models.end(),
-                       [&](const std::string& pattern) { return fitsWildcard(pattern, model.id); });
+                       [&](const std::string& pattern) { return fitsId(pattern, model.id); });
 }
 
 } // namespace

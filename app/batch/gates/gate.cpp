@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fnmatch.h>
 
 namespace fuselage::batch {
 
@@ -236,6 +237,10 @@ Result<std::vector<Gate>> parsed(const std::string& text, const std::string& fil
 }
 
 } // namespace
+
+bool fitsId(const std::string& pattern, const std::string& id) {
+    return ::fnmatch(pattern.c_str(), id.c_str(), 0) == 0;
+}
 
 bool comparesWithBaseline(const Gate& gate) {
     return gate.maxIncrease || gate.maxDecrease || isHash(gate.metric);

@@ -23,10 +23,14 @@ struct Gate {
     int confirm = 2;        ///< of measured metrics: fresh processes that must agree
     bool warnOnly = false;
     OnAmbiguous onAmbiguous = OnAmbiguous::Warn;
-    std::vector<std::string> models; ///< ids, or patterns of them with `*`; empty: all
+    std::vector<std::string> models; ///< ids, or patterns of them (fitsId); empty: all
     /// Of a command line: where the number is not there it does not hold, so it fails.
     bool isCondition = false;
 };
+
+/// A pattern as of a shell, `*`, `?` and `[ab]`, fits a model's id, in which none of these can be.
+/// The same wherever a person names models: gates, expectations, options of single models.
+bool fitsId(const std::string& pattern, const std::string& id);
 
 /// Otherwise it limits a number of the run alone.
 bool comparesWithBaseline(const Gate& gate);

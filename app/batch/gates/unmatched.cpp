@@ -3,7 +3,6 @@
 
 #include "core/support/near_word.h"
 #include "core/support/text.h"
-#include "core/support/wildcard.h"
 
 #include <fmt/format.h>
 
@@ -16,7 +15,7 @@ namespace {
 /// One of the models, or a pattern that some of them fit.
 bool isAmong(const std::vector<std::string>& names, const std::string& pattern) {
     return std::any_of(names.begin(), names.end(),
-                       [&](const std::string& name) { return fitsWildcard(pattern, name); });
+                       [&](const std::string& name) { return fitsId(pattern, name); });
 }
 
 /// "did you mean `resnet50`?"; with no near one what there is, where that is short.
