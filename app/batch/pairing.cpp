@@ -142,6 +142,9 @@ void addLost(const RunReport& a, const Pairs& pairs, bool byBaseline, bool fail,
             lostRow(before, pair == pairs.end() ? nullptr : modelOf(b, pair->first), byBaseline);
         if (!row)
             continue;
+        if (const auto other = pairs.find(before.id); pair == pairs.end() && other != pairs.end())
+            row->note =
+                fmt::format("B's model of this name is compared with `{}` of A", other->second->id);
         row->verdict = fail ? app::GateRow::Verdict::Fail : app::GateRow::Verdict::Warn;
         if (fail)
             b.reasons.push_back("lost:" + row->model);

@@ -209,7 +209,7 @@ int run(Options& options) {
     const bool asksToRun = options.bench.measure || options.bench.verify || options.bench.counters;
     if (result->unusable && !result->compiled && asksToRun)
         return reportError(*result->unusable);
-    const std::vector<std::string> broken = brokenConditions(*conditions, result->report);
+    const std::vector<std::string> broken = brokenConditions(judged.gates);
     for (const std::string& line : broken)
         onOutput ? fmt::print(stderr, "fuselage: fails on {}\n", app::visible(line))
                  : printOut("fails on " + line + "\n");

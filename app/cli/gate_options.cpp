@@ -316,22 +316,18 @@ Result<void> applyGates(const GateOptions& options, const std::vector<batch::Gat
     return {};
 }
 
-std::vector<std::string> brokenConditions(const std::vector<batch::Gate>& conditions,
-                                          const app::Report& report) {
+std::vector<std::string> brokenConditions(const std::vector<GateRow>& rows) {
     std::vector<std::string> out;
-    for (const batch::Gate& gate : conditions) {
-        const auto value = batch::metricOf(report, gate.metric);
-        const std::string why = value ? "" : batch::whyMissing(report, gate.metric);
-        if (!value && batch::isUnjudged(report, gate.metric))
-            printNotes({"`" + gate.id + "` cannot be judged: " + why +
-                        (why == batch::tooFewRuns ? "; give more --seconds" : "")},
+    for (const GateRow& row : rows)
+        if (row.verdict == GateRow::Verdict::Skipped)
+            printNotes({"`" + row.id + "` cannot be judged: " + row.note +
+                        (row.note == batch::tooFewRuns ? "; give more --seconds" : "")},
                        false);
-        else if (!value)
-            out.push_back(fmt::format("{}: {} was not measured", gate.id, gate.metric));
-        else if (!batch::isWithinBounds(gate, value->value))
-            out.push_back(fmt::format("{}: {} is {}, limit {}", gate.id, gate.metric, text(*value),
-                                      limitText(gate)));
-    }
+        else if (row.verdict == GateRow::Verdict::Fail)
+            out.push_back(row.now.empty()
+                              ? fmt::format("{}: {} was not measured", row.id, row.metric)
+                              : fmt::format("{}: {} is {}, limit {}", row.id, row.metric, row.now,
+                                            row.limit));
     return out;
 }
 

@@ -73,10 +73,9 @@ void noteUnmatched(const std::vector<batch::Gate>& gates, const batch::Names& na
 void addUnmatched(const GateOptions& options, const std::vector<batch::Gate>& gates,
                   const batch::Names& names, app::RunReport& run);
 
-/// Those of the conditions that fail, each as a line: "slower_matches > 0: slower_matches is 2". A
-/// condition on what was not measured is one of them.
-std::vector<std::string> brokenConditions(const std::vector<batch::Gate>& conditions,
-                                          const app::Report& report);
+/// Rows of conditions that fail, each as a line: "slower_matches > 0: slower_matches is 2". A
+/// condition on what was not measured is one of them; of those that nobody could judge it tells.
+std::vector<std::string> brokenConditions(const std::vector<app::GateRow>& rows);
 
 using Again = FunctionRef<std::optional<app::Report>(const app::ModelRun& model)>;
 

@@ -200,3 +200,14 @@ TEST_F(CliResults, AnEmptyCommitIsUnknown) {
     expectRefused({"baseline", "update", "a", "--baseline", ""}, ExitUsage,
                   {"--baseline: the value is empty"});
 }
+
+TEST_F(CliResults, ANameThatAPairTookIsNotCalledMissing) {
+    ran("a", {"net", "one"});
+    ran("b", {"one"});
+    const ProcessResult compared =
+        run({"compare", "a", "b", "--map", "net=one", "--fail-on", "regress"});
+    EXPECT_EQ(compared.exitCode, ExitGate) << compared.output;
+    expectHas(compared.output,
+              "fail one: state was done, is missing, limit done (B's model of this "
+              "name is compared with `net` of A)");
+}
