@@ -359,3 +359,18 @@ TEST_F(CliGates, ABaselineOfAModelThatIsGoneIsNoted) {
     EXPECT_EQ(done.exitCode, ExitOk) << done.output;
     expectHas(done.errors, "ci has results of old, and this run has no such model");
 }
+
+/// One that has no fused node, and one of which nothing is left to run.
+TEST_F(CliGates, ConditionsHoldOfAModelThatHasNothingToJudge) {
+    writeText("g (float[1,4] x) => (float[1,4] y) { y = Exp(x) }");
+    ProcessResult ran =
+        run({"bench", "m.onnx", "--seconds", "0.05", "--fail-on", "slower_matches > 0"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output << ran.errors;
+    writeText("g () => (float[2] y) { y = Constant <value = float[2] {1, 2}> () }");
+    ran = run({"bench", "m.onnx", "--no-measure", "--fail-on",
+               "predicted_us > 500,predicted_unfused_us > 500,fallbacks > 0"});
+    EXPECT_EQ(ran.exitCode, ExitOk) << ran.output << ran.errors;
+    EXPECT_EQ(run({"bench", "m.onnx", "--no-measure", "--fail-on", "predicted_us < 5"}).exitCode,
+              ExitGate)
+        << "it is 0, and not unknown";
+}
