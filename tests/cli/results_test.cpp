@@ -165,9 +165,11 @@ TEST_F(CliResults, AShardIsNotTheWholeRun) {
 }
 
 TEST_F(CliResults, AShardThatMeasuresIsOfAnotherRun) {
-    ran("one", {"a", "b", "c", "d"}, {"--no-verify", "--shard", "1/2"});
-    ran("two", {"a", "b", "c", "d"},
-        {"--no-verify", "--shard", "2/2", "--measure", "on", "--seconds", "0.02"});
+    std::vector<std::string> options{"--no-verify", "--seconds", "0.02", "--shard", "1/2"};
+    ran("one", {"a", "b", "c", "d"}, options);
+    options.back() = "2/2";
+    options.insert(options.end(), {"--measure", "on"});
+    ran("two", {"a", "b", "c", "d"}, options);
     expectRefused({"merge", "one", "two", "-o", "all"}, ExitUsage,
                   {"folder 2 is no shard of the run that the first one is of"});
 }
