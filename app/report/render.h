@@ -3,13 +3,14 @@
 #pragma once
 
 #include "app/pipeline/report.h"
-#include "app/report/run_report.h"
 
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace fuselage::app {
+
+struct RunReport; ///< app/report/run_report.h
 
 struct ReportFormat {
     const char* ending; ///< of file names: ".json"
