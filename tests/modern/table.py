@@ -17,6 +17,7 @@ def commands(model, scratch):
     return {
         'inspect': ['inspect', model],
         'fuse': ['fuse', model, '-o', os.path.join(scratch, 'fused.onnx')],
+        'match': ['fuse', model],
         'explain': ['explain', model],
         'run': ['run', model, *inputs, '--fuse', '--verify', '-o', os.path.join(scratch, 'results')],
         'bench': ['bench', model, *inputs, '--backend', 'cpu', '--seconds', '0.05'],
