@@ -94,11 +94,6 @@ private:
         return found == m_captured.end() ? nullptr : found->second;
     }
 
-    bool isOutput(ValueId id) const {
-        const auto& outputs = m_graph.outputs();
-        return std::find(outputs.begin(), outputs.end(), id) != outputs.end();
-    }
-
     Graph& m_graph;
     FoldShared& m_shared;
     Constants m_captured;
@@ -108,7 +103,7 @@ private:
 };
 
 bool Folder::bypass(ValueId out, ValueId in) {
-    if (!isOutput(out)) {
+    if (!m_graph.isGraphOutput(out)) {
         m_graph.replaceUses(out, in);
         return true;
     }
@@ -116,7 +111,7 @@ bool Folder::bypass(ValueId out, ValueId in) {
         m_graph.makeConstant(out, constant);
         return true;
     }
-    if (!m_graph.producer(in).valid() || isOutput(in))
+    if (!m_graph.producer(in).valid() || m_graph.isGraphOutput(in))
         return false;
     m_graph.takeName(in, out);
     m_graph.replaceUses(out, in);
