@@ -169,18 +169,19 @@ Form PrecisionPass::decide(NodeId id) {
     if (auto outside = m_estimate.refusal(node); outside && !reason)
         reason = std::move(outside);
     const PrecisionOf* asked = askedFor(node);
-    if (!asked && !reason && !m_except.restIsWide && m_isBetweenPairs[id.index()])
-        reason =
-            Reason{"precision-pair",
-                   "it computes with what pairs of QuantizeLinear and DequantizeLinear store",
-                   fmt::format("`--precision-of '{}={}'`", node.name, nameOf(m_record.precision)),
-                   {}};
-    if (!asked && !reason && makesScales(node))
-        reason =
-            Reason{"precision-scale",
-                   "it makes scales of integers, which are float32 in ONNX",
-                   fmt::format("`--precision-of '{}={}'`", node.name, nameOf(m_record.precision)),
-                   {}};
+    const auto prefer = [&](const char* code, const char* why) { // unless it is asked for
+        if (!asked && !reason)
+            reason = Reason{
+                code,
+                why,
+                fmt::format("`--precision-of '{}={}'`", node.name, nameOf(m_record.precision)),
+                {}};
+    };
+    if (!m_except.restIsWide && m_isBetweenPairs[id.index()])
+        prefer("precision-pair",
+               "it computes with what pairs of QuantizeLinear and DequantizeLinear store");
+    if (makesScales(node))
+        prefer("precision-scale", "it makes scales of integers, which are float32 in ONNX");
     if (asked && !asked->wide && reason)
         refuse(fmt::format("`{}` asks for 16 bits, and node `{}` cannot: {}", asked->nodes.text(),
                            node.name, reason->message),
