@@ -4,6 +4,7 @@
 #include "core/cost/time_model.h"
 #include "core/kernel/chain.h"
 #include "gpu/backend/busy_share.h"
+#include "gpu/backend/plan_memory.h"
 #include "gpu/runtime/stream.h"
 
 #include <algorithm>
@@ -64,12 +65,6 @@ int64_t bytesOf(const OperandLayout& layout) {
     return elementCount(layout.extents).value_or(0) * static_cast<int64_t>(sizeOf(layout.dtype));
 }
 
-/// The next member's workspace begins where any kernel may begin to read.
-int64_t rounded(int64_t bytes) {
-    constexpr int64_t granule = 256;
-    return (bytes + granule - 1) / granule * granule;
-}
-
 class ApartTactic final : public Tactic {
 public:
     ApartTactic(const Chain& chain, std::array<PartPtr, 2> parts)
@@ -116,8 +111,9 @@ TacticFacts ApartTactic::facts() const {
     const TacticFacts first = m_parts[0]->tactic().facts(), second = m_parts[1]->tactic().facts();
     TacticFacts out;
     out.numeric = std::max(first.numeric, second.numeric);
-    out.workspaceBytes = rounded(m_hidden) + std::max(first.workspaceBytes, second.workspaceBytes);
-    out.valueBytes = rounded(m_hidden);
+    out.workspaceBytes =
+        paddedBytes(m_hidden) + std::max(first.workspaceBytes, second.workspaceBytes);
+    out.valueBytes = paddedBytes(m_hidden);
     out.passedBytes = m_hidden + first.passedBytes + second.passedBytes;
     out.deterministic = first.deterministic && second.deterministic;
     out.registers = std::max(first.registers, second.registers);
@@ -141,7 +137,7 @@ bool ApartTactic::reads(size_t operand) const {
 Result<void> ApartTactic::enqueue(Stream& stream, const LaunchArguments& arguments) {
     const DevicePointer hidden = arguments.workspace;
     const DevicePointer workspace =
-        arguments.workspace + static_cast<DevicePointer>(rounded(m_hidden));
+        arguments.workspace + static_cast<DevicePointer>(paddedBytes(m_hidden));
     const size_t firstInputs = m_chain.members[0].inputs.size();
     if (auto added = m_parts[0]->tactic().enqueue(
             stream, {arguments.inputs.first(firstInputs), {&hidden, 1}, workspace});

@@ -14,12 +14,6 @@ namespace fuselage::gpu {
 
 namespace {
 
-constexpr int64_t granule = 256;
-
-int64_t rounded(int64_t bytes) {
-    return (bytes + granule - 1) / granule * granule;
-}
-
 /// The largest power of two up to 16 that divides the offset in bytes.
 int64_t alignmentOf(int64_t offset) {
     int64_t out = 16;
@@ -61,7 +55,7 @@ Result<void> PlanMemory::allocate() {
         if (value.residence != Residence::Input && value.residence != Residence::Output)
             continue;
         m_offsets[i] = interface;
-        interface += rounded(value.bytes);
+        interface += paddedBytes(value.bytes);
         if (value.residence == Residence::Input)
             staging = std::max(staging, interface);
     }
@@ -85,7 +79,7 @@ Result<void> PlanMemory::uploadConstants(const std::vector<bool>& wanted) {
     for (size_t i = 0; i < m_plan->values.size(); ++i)
         if (wanted[i] && m_plan->values[i].residence == Residence::Constant) {
             m_offsets[i] = bytes;
-            bytes += rounded(m_plan->values[i].bytes);
+            bytes += paddedBytes(m_plan->values[i].bytes);
         }
     auto memory = m_device.allocate(bytes);
     if (!memory)

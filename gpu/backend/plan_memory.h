@@ -5,6 +5,7 @@
 
 #include "core/ops/reference_value.h"
 #include "core/plan/plan.h"
+#include "gpu/kernels/parts.h"
 #include "gpu/runtime/device.h"
 
 #include <memory>
@@ -12,6 +13,11 @@
 #include <vector>
 
 namespace fuselage::gpu {
+
+/// With what follows a value, so that any kernel may begin to read behind it.
+constexpr int64_t paddedBytes(int64_t bytes) {
+    return roundUp(bytes, 256);
+}
 
 /// How a value of the plan lies in memory, as kernels see it.
 OperandLayout layoutOf(const Plan& plan, uint32_t value);
