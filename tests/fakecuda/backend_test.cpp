@@ -167,13 +167,6 @@ TEST_F(CudaBackend, weightsAreUploadedAndConvolutionsLieChannelsLast) {
     EXPECT_TRUE(last);
 }
 
-const char* const twoLayers =
-    "g (float16[300,32] x, float16[32] b) => (float16[300,32] y) {"
-    " s = Constant<value=int64[2]{32,64}>() p = ConstantOfShape<value=float[1]{0.03}>(s)"
-    " r = Constant<value=int64[2]{64,32}>() q = ConstantOfShape<value=float[1]{0.02}>(r)"
-    " v = Cast<to=10>(p) w = Cast<to=10>(q) u = MatMul(x, v) h = Relu(u)"
-    " m = MatMul(h, w) a = Add(m, b) y = Add(a, x) }";
-
 TEST_F(CudaBackend, twoLayersAreOneLaunchWithBothWeightsPacked) {
     const FakeCudaCounts before = fake().now();
     const CudaRun run = runOnCuda(twoLayers, true);

@@ -22,6 +22,14 @@ struct CudaRun {
     fuselage::RunResult check(const fuselage::RunOptions& options = {});
 };
 
+/// One step of two layers, whose hidden value a kernel of chains keeps.
+inline constexpr const char* twoLayers =
+    "g (float16[300,32] x, float16[32] b) => (float16[300,32] y) {"
+    " s = Constant<value=int64[2]{32,64}>() p = ConstantOfShape<value=float[1]{0.03}>(s)"
+    " r = Constant<value=int64[2]{64,32}>() q = ConstantOfShape<value=float[1]{0.02}>(r)"
+    " v = Cast<to=10>(p) w = Cast<to=10>(q) u = MatMul(x, v) h = Relu(u)"
+    " m = MatMul(h, w) a = Add(m, b) y = Add(a, x) }";
+
 /// Options for tests: choices are predicted, machine code is kept where the stand-in keeps it.
 fuselage::gpu::CudaOptions testOptions();
 

@@ -16,14 +16,6 @@ const char* const chain = "g (float[32,64] x, float[64] b) => (float[32,64] y) {
 const char* const product = "g (float16[64,96] x, float16[96,64] w) => (float16[64,64] y) {"
                             " a = MatMul(x, w) y = Relu(a) }";
 
-/// One step of two layers, whose hidden value a kernel of chains keeps.
-const char* const twoLayers =
-    "g (float16[300,32] x, float16[32] b) => (float16[300,32] y) {"
-    " s = Constant<value=int64[2]{32,64}>() p = ConstantOfShape<value=float[1]{0.03}>(s)"
-    " r = Constant<value=int64[2]{64,32}>() q = ConstantOfShape<value=float[1]{0.02}>(r)"
-    " v = Cast<to=10>(p) w = Cast<to=10>(q) u = MatMul(x, v) h = Relu(u)"
-    " m = MatMul(h, w) a = Add(m, b) y = Add(a, x) }";
-
 /// The second step's result takes the memory of the first one's.
 const char* const inPlace = "g (float[32,64] x) => (float[32,64] y) {"
                             " a = Softmax<axis=-1>(x) b = Tanh(a) y = Softmax<axis=-1>(b) }";

@@ -37,13 +37,6 @@ const std::string attention =
     "(float16[1,2,5,64] y) { t = Transpose<perm=[0,1,3,2]>(k) "
     "s = MatMul(q, t) a = Add(s, m) p = Softmax<axis=-1>(a) y = MatMul(p, v) }";
 
-const std::string twoLayers =
-    "g (float16[300,32] x, float16[32] b) => (float16[300,32] y) {"
-    " s = Constant<value=int64[2]{32,64}>() p = ConstantOfShape<value=float[1]{0.03}>(s)"
-    " r = Constant<value=int64[2]{64,32}>() q = ConstantOfShape<value=float[1]{0.02}>(r)"
-    " v = Cast<to=10>(p) w = Cast<to=10>(q) u = MatMul(x, v) h = Relu(u)"
-    " m = MatMul(h, w) a = Add(m, b) y = Add(a, x) }";
-
 class LibraryPlan : public FakeCudaTest {
 protected:
     void SetUp() override {
