@@ -67,6 +67,8 @@ bool StoredSteps::take(const Plan& plan, size_t index, const std::function<bool(
         value.inner || !isRowMajor(value.extents, value.strides))
         return false;
     const std::vector<uint32_t> names = namesOf(plan, made);
+    if (names.empty())
+        return false;
     auto isName = [&](uint32_t operand) {
         return std::find(names.begin(), names.end(), operand) != names.end();
     };
@@ -81,7 +83,7 @@ bool StoredSteps::take(const Plan& plan, size_t index, const std::function<bool(
     }
     for (uint32_t name : names)
         m_taken[name] = {index, *weights};
-    return !names.empty();
+    return true;
 }
 
 const StoredWeights* StoredSteps::of(const Step& step) const {
