@@ -97,6 +97,8 @@ std::optional<AttributeValue> integerOf(const AttributeContext& context,
         return axisValue(context, schema.fallback ? std::get<int64_t>(*schema.fallback) : 0);
     if (name == "block_size" && schema.required) // of packed weights
         return oneOf<int64_t>(context.choices, {16, 16, 32});
+    if (name == "block_size" && context.choices.rarely(20)) // a scale for so many neighbours
+        return oneOf<int64_t>(context.choices, {2, 1, 3});
     if (name == "size" && schema.required) // of neighbours, itself among them
         return oneOf<int64_t>(context.choices, {3, 1, 5, 2});
     if (name == "start" || name == "end") // of a shape

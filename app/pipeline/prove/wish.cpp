@@ -223,10 +223,14 @@ Wish quantizeWish(OperandContext& context, size_t operand) {
     }
     auto x = context.extents(0);
     size_t axis = x ? axisOf(context, x->size(), 1) : 0;
+    const int64_t block = context.node.attributes.integer("block_size");
     Extents extents;
-    if (operand == 2 && context.extents(1))
+    if (operand == 2 && context.extents(1)) {
         extents = *context.extents(1);
-    else if (x && axis < x->size() && context.choices.rarely(30))
+    } else if (x && axis < x->size() && block > 0) {
+        extents = *x;
+        extents[axis] = ((*x)[axis] + block - 1) / block;
+    } else if (x && axis < x->size() && context.choices.rarely(30))
         extents = {(*x)[axis]};
     DType stored = DType::UInt8;
     if (!quantizes && context.types[0])
