@@ -3,6 +3,7 @@
 // stored as float32 at once, with no lanes of int64 on the way. The numbers are the same.
 #pragma once
 
+#include "core/kernel/program.h"
 #include "core/ops/tape.h"
 
 #include <vector>
@@ -16,5 +17,14 @@ struct FloatLanes {
 };
 
 FloatLanes withFloatLanes(const Tape& tape);
+
+/// Of a row: an input is float32 in all stages and in what is written per element, or in none.
+struct RowFloatLanes {
+    Row row;
+    std::vector<bool> reads;         ///< parallel to row.reads
+    std::vector<bool> elementWrites; ///< parallel to row.elementWrites
+};
+
+RowFloatLanes withFloatLanes(const Row& row);
 
 } // namespace fuselage::cpu

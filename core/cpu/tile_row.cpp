@@ -2,6 +2,7 @@
 // Preparing a row kernel: its loops, the sizes of blocks and tiles, the code of every tape.
 #include "core/cpu/tile_row.h"
 
+#include "core/cpu/float_lanes.h"
 #include "core/cpu/tile_row_internal.h"
 
 #include <algorithm>
@@ -28,17 +29,23 @@ DType storageOf(Lane lane) {
 } // namespace
 
 RowKernel::RowKernel(const Row& program, const PrepareContext& context)
-    : m_program(program), m_inputs(context.inputs), m_outputs(context.outputs),
-      m_table(context.table), m_elementWrites(program.elementWrites.size()),
-      m_rowWrites(program.rowWrites.size()) {
+    : m_inputs(context.inputs), m_outputs(context.outputs), m_table(context.table),
+      m_elementWrites(program.elementWrites.size()), m_rowWrites(program.rowWrites.size()) {
+    RowFloatLanes lanes = withFloatLanes(program);
+    m_program = std::move(lanes.row);
     size_t outer = program.outer.size(), dims = outer + program.inner.size();
-    for (const Access& write : program.elementWrites)
-        m_operands.push_back(tileOperand(write, m_outputs[write.operand], dims, m_table));
-    for (const Access& write : program.rowWrites) {
-        m_operands.push_back(tileOperand(write, m_outputs[write.operand], dims, m_table));
+    for (size_t k = 0; k < m_elementWrites; ++k) {
+        const Access& write = program.elementWrites[k];
+        m_operands.push_back(
+            tileOperand(write, m_outputs[write.operand], dims, m_table, lanes.elementWrites[k]));
     }
-    for (const Access& read : program.reads)
-        m_operands.push_back(tileOperand(read, m_inputs[read.operand], dims, m_table));
+    for (const Access& write : program.rowWrites)
+        m_operands.push_back(tileOperand(write, m_outputs[write.operand], dims, m_table));
+    for (size_t k = 0; k < program.reads.size(); ++k) {
+        const Access& read = program.reads[k];
+        m_operands.push_back(
+            tileOperand(read, m_inputs[read.operand], dims, m_table, lanes.reads[k]));
+    }
     std::vector<StridedAccess> accesses;
     for (const TileOperand& operand : m_operands) {
         accesses.push_back(operand.access);

@@ -240,6 +240,33 @@ TEST(CpuRowBlocks, ManyShortRowsInABlock) {
                                  2e-5);
 }
 
+/// Integers that are floats on their way: all of them, or only in what is written, since a stage
+/// reads them as they are.
+TEST(CpuRowBlocks, StoredIntegers) {
+    const std::string scale = "s = Constant<value_float = 0.0625>() ";
+    constexpr const char* quantise = "z = Cast<to = {0}>(k) y = QuantizeLinear(d, s, z) ";
+    const auto text = [&](const char* shape, std::string_view in, const std::string& what,
+                          const char* out, int type) {
+        return fmt::format("({0}[{2}] x) => ({1}[{2}] y, float[{2}] d) {{ "
+                           "a = Constant<value_ints = [-1]>() k = Constant<value_int = 3>() {3}{4}"
+                           "d = Sub(f, m) {5} }}",
+                           in, out, shape, scale, what, fmt::format(quantise, type));
+    };
+    const std::string floats = "h = Mul(x, k16) f = Round(h) m = ReduceMax(f, a) ";
+    const std::string stored = "f = DequantizeLinear(x, s) m = ReduceMax(f, a) ";
+    const std::string both = "f = Cast<to = 1>(x) r = ReduceMax(x, a) m = Cast<to = 1>(r) ";
+    for (const char* shape : {"301,96", "5,1500", "7,45,20", "2,3,5", "33,40"})
+        for (const auto& [out, type] : {std::pair{"int8", 3}, {"uint8", 2}}) {
+            expectRuns(
+                text(shape, "float", "k16 = Constant<value_float = 16.0>() " + floats, out, type),
+                "Row", 0);
+            for (const char* in : {"int8", "uint8", "int32"})
+                expectRuns(text(shape, in, both, out, type), "Row", 0);
+            for (const char* in : {"int8", "uint8"})
+                expectRuns(text(shape, in, stored, out, type), "Row", 0);
+        }
+}
+
 /// The sum of negative zeros is zero, whichever way they are folded.
 TEST(CpuRowBlocks, SumsBeginWithZero) {
     for (const char* shape : {"4,50", "80,50", "50,4,8"}) {
