@@ -7,7 +7,6 @@
 #include "app/pipeline/pair_effects.h"
 #include "app/pipeline/source_place.h"
 #include "core/graph/bodies.h"
-#include "core/rewrite/members.h"
 #include "dsl/suggest.h"
 
 #include <fmt/format.h>
@@ -145,24 +144,28 @@ constexpr size_t mostLoaded = 40;
 /// The first few in the order of ranks are run; those behind them are offered when the rules load
 /// with them.
 void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOptions& options,
-                const Trace& now, const Graph& fusedNow, std::vector<FindingList::Entry>& entries,
-                Progress& progress) {
-    const size_t nodesNow = countNodes(fusedNow);
-    const std::optional<double> bytesNow = totalsOf(fusedNow).bytes;
+                const Analysis& now, std::vector<FindingList::Entry>& entries, Progress& progress) {
+    const size_t nodesNow = countNodes(*now.fused);
+    FuseOptions fusing = options.fuse;
+    fusing.dims = now.dims;
+    std::optional<Result<std::shared_ptr<const Plan>>> planNow;
     size_t tried = 0, loaded = 0;
     for (FindingList::Entry& entry : entries) {
         if (progress.cancelled())
             break;
         if (!entry.edit)
             continue;
+        if (!planNow)
+            planNow = planToJudge(*now.fused, library, fusing, progress);
         if (tried == options.tries) {
             if (loaded++ >= mostLoaded || !loadsWith(library, options.rules, *entry.edit))
                 withdraw(entry.finding);
             continue;
         }
         progress.report("trying changes", tried++, options.tries);
-        auto flip = tryFlip(graph, library, options.rules, options.fuse, entry.finding.rule, now,
-                            bytesNow, *entry.edit, progress);
+        auto flip = *planNow ? tryFlip(graph, library, options.rules, fusing, entry.finding.rule,
+                                       {now.trace, ***planNow}, *entry.edit, progress)
+                             : Result<FlipGain>(failure(planNow->error()));
         Finding& finding = entry.finding;
         if (flip)
             finding.outcome =
@@ -175,7 +178,9 @@ void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOpt
         else if (progress.cancelled())
             break;
         // The changed rule does not load, another step fails then, or it is predicted to cost time.
-        if (!finding.outcome || !finding.outcome->helps())
+        // Who wrote a rule wants it to fire; what the library leaves is worth saying if it saves.
+        if (!finding.outcome || !finding.outcome->helps() ||
+            (isBuiltIn(finding.file) && !finding.outcome->saves()))
             withdraw(finding);
     }
 }
@@ -268,7 +273,7 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     if (options.rule.empty())
         setNormalAside(library, entries, out);
     rank(entries);
-    tryChanges(model.graph, library, options, analysis->trace, *analysis->fused, entries, progress);
+    tryChanges(model.graph, library, options, *analysis, entries, progress);
     if (progress.cancelled())
         return cancelledFailure("explaining");
     rank(entries);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/flip.h"
 
+#include "app/pipeline/planned.h"
 #include "app/pipeline/prove/proof.h"
 #include "core/graph/bodies.h"
-#include "core/rewrite/members.h"
 
 #include <algorithm>
 
@@ -82,14 +82,6 @@ std::optional<Splice> spliceOf(const RuleLibrary& library, const RuleEdit& edit)
     return Splice{edit.span.begin, std::move(old), std::move(made)};
 }
 
-double gainOf(const Trace& trace, const std::string& rule) {
-    double sum = 0;
-    for (const TraceEvent& event : trace.events)
-        if (event.rule == rule && event.applied())
-            sum += event.gain;
-    return sum;
-}
-
 /// The first rule of that name.
 const Rule* ruleNamed(const RuleLibrary& library, const std::string& name) {
     const auto& rules = library.loaded.rules.rules;
@@ -154,9 +146,29 @@ bool loadsWith(const RuleLibrary& library, const RuleOptions& rules, const RuleE
     return static_cast<bool>(editedLibrary(library, rules, edit));
 }
 
+Result<std::shared_ptr<const Plan>> planToJudge(const Graph& fused, const RuleLibrary& library,
+                                                const FuseOptions& options, Progress& progress) {
+    Result<DeviceProfile> profile =
+        options.device ? Result<DeviceProfile>(*options.device) : deviceProfile(options.profile);
+    if (!profile)
+        return failure(profile.error());
+    Graph bound = fused.clone();
+    bindAllDimensions(bound, options.dims);
+    auto sized = withSizes(std::move(bound), {}, progress);
+    if (!sized)
+        return failure(sized.error());
+    const PlanRequest request{&*profile, nullptr, options.precision, options.strict,
+                              numericClasses(library)};
+    auto side =
+        planSide(std::make_shared<const Graph>(std::move(*sized)), Form::Fused, request, progress);
+    if (!side)
+        return failure(side.error());
+    return side->plan;
+}
+
 Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const RuleOptions& rules,
-                         const FuseOptions& options, const std::string& rule, const Trace& now,
-                         std::optional<double> bytesNow, const RuleEdit& edit, Progress& progress) {
+                         const FuseOptions& options, const std::string& rule, const FlipSide& now,
+                         const RuleEdit& edit, Progress& progress) {
     auto loaded = editedLibrary(library, rules, edit);
     if (!loaded)
         return failure(loaded.error());
@@ -165,12 +177,17 @@ Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const R
     auto after = fuseGraph(graph, *loaded, quick, progress);
     if (!after)
         return failure(after.error());
-    const std::optional<double> moved = totalsOf(after->graph).bytes;
+    auto plan = planToJudge(after->graph, *loaded, quick, progress);
+    if (!plan)
+        return failure(plan.error());
+    const auto bytes = [](const Plan& of) {
+        return static_cast<double>(of.totalTraffic().logical());
+    };
     FlipGain out{after->trace.applied(rule),
-                 now.applied(rule),
-                 gainOf(after->trace, rule) - gainOf(now, rule),
+                 now.trace.applied(rule),
+                 (now.plan.totalPredicted().seconds - (*plan)->totalPredicted().seconds) * 1e6,
                  countNodes(after->graph),
-                 moved && bytesNow ? *moved - *bytesNow : 0,
+                 bytes(**plan) - bytes(now.plan),
                  false};
     out.isUnsound =
         out.fires > 0 && isBlamed(*loaded, rule, progress) && !isBlamed(library, rule, progress);

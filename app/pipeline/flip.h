@@ -5,6 +5,7 @@
 
 #include "app/pipeline/explanation.h"
 #include "app/pipeline/fuse.h"
+#include "core/plan/plan.h"
 
 #include <optional>
 #include <string>
@@ -29,17 +30,28 @@ bool loadsWith(const RuleLibrary& library, const RuleOptions& rules, const RuleE
 struct FlipGain {
     uint32_t fires = 0;     ///< matches of the rule that are applied then
     uint32_t before = 0;    ///< and now
-    double us = 0;          ///< their gains together, then minus now
+    double us = 0;          ///< predicted for the whole model as it runs now, minus then
     size_t nodes = 0;       ///< of the whole model then
-    double bytes = 0;       ///< that its nodes read and write then, minus now; 0: not known
+    double bytes = 0;       ///< logical, of the whole model then, minus now
     bool isUnsound = false; ///< the proof blames the rewrite then, and does not now
 };
 
-/// Error when the changed rules do not load; the first message of what is wrong. Rewrites that fire
-/// then are put to the proof. `bytesNow`: that the nodes of the model as it is fused now read and
-/// write.
+/// A model as it is fused and planned for prediction.
+struct FlipSide {
+    const Trace& trace;
+    const Plan& plan;
+};
+
+/// The plan of a fused graph that a change is judged by: for prediction, with options.dims and 1
+/// for other open dimensions. Errors: those of withSizes and planSide, unknown profile.
+Result<std::shared_ptr<const Plan>> planToJudge(const Graph& fused, const RuleLibrary& library,
+                                                const FuseOptions& options, Progress& progress);
+
+/// Error when the changed rules do not load; the first message of what is wrong. What then fires is
+/// judged as all is decided: the whole model planned with the change against `now`. Rewrites that
+/// fire are put to the proof. Errors besides: those of planToJudge.
 Result<FlipGain> tryFlip(const Graph& graph, const RuleLibrary& library, const RuleOptions& rules,
-                         const FuseOptions& options, const std::string& rule, const Trace& now,
-                         std::optional<double> bytesNow, const RuleEdit& edit, Progress& progress);
+                         const FuseOptions& options, const std::string& rule, const FlipSide& now,
+                         const RuleEdit& edit, Progress& progress);
 
 } // namespace fuselage::app

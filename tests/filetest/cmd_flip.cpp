@@ -4,7 +4,6 @@
 #include "app/pipeline/flip.h"
 #include "core/graph/bodies.h"
 #include "core/passes/passes.h"
-#include "core/rewrite/members.h"
 #include "tests/filetest/commands.h"
 
 #include <fmt/format.h>
@@ -63,8 +62,13 @@ Outcome runFlip(const CaseFile& file) {
     app::RuleOptions rules;
     rules.builtin = false;
     rules.texts.push_back({"rules.fuse", "fuse 1;\n" + *file.find("rules") + "\n"});
-    auto flipped = app::tryFlip(graph, *library, rules, options, nearest->rule, now->trace,
-                                totalsOf(now->graph).bytes, *nearest->edit, progress);
+    auto planned = app::planToJudge(now->graph, *library, options, progress);
+    if (!planned) {
+        outcome.broken = planned.error().text();
+        return outcome;
+    }
+    auto flipped = app::tryFlip(graph, *library, rules, options, nearest->rule,
+                                {now->trace, **planned}, *nearest->edit, progress);
     out += flipped ? fmt::format("fires {} -> {}\n", flipped->before, flipped->fires)
                    : flipped.error().text() + "\n";
     if (flipped && flipped->fires <= flipped->before)

@@ -4,7 +4,6 @@
 #include "app/pipeline/flip.h"
 #include "app/report/format.h"
 #include "core/graph/bodies.h"
-#include "core/rewrite/members.h"
 
 #include <cstdlib>
 
@@ -48,13 +47,17 @@ void ChangeTrial::start(size_t miss) {
         fusing.device = *profile;
     m_lane.start([this, now, miss, fusing,
                   rules = m_session.options().rules](Progress& progress) -> JobLane::Delivery {
-        const NearMiss& at = now->analysis.trace.nearMisses[miss];
-        const Graph& fused = *now->analysis.fused;
-        auto gain = app::tryFlip(now->model->graph, *now->rules, rules, fusing, at.rule,
-                                 now->analysis.trace, totalsOf(fused).bytes, *at.edit, progress);
+        const app::Analysis& analysis = now->analysis;
+        const NearMiss& at = analysis.trace.nearMisses[miss];
+        app::FuseOptions as = fusing;
+        as.dims = analysis.dims;
+        auto planned = app::planToJudge(*analysis.fused, *now->rules, as, progress);
+        auto gain = planned ? app::tryFlip(now->model->graph, *now->rules, rules, as, at.rule,
+                                           {analysis.trace, **planned}, *at.edit, progress)
+                            : Result<app::FlipGain>(failure(planned.error()));
         TriedChange tried;
         if (gain)
-            tried.outcome = outcomeOf(*gain, countNodes(fused));
+            tried.outcome = outcomeOf(*gain, countNodes(*analysis.fused));
         else if (gain.error().code == "cancelled")
             return {};
         else
