@@ -158,13 +158,6 @@ struct SideReport {
     GraphReport graph;                 ///< with numbers for symbolic dimensions
     std::vector<BodyReport> bodies;    ///< inner ones before the one that they are in
 
-    /// FLOP per logical byte.
-    double intensity() const {
-        return traffic.logical()
-                   ? static_cast<double>(flops) / static_cast<double>(traffic.logical())
-                   : 0;
-    }
-
     /// Steps take their memory in turns: the largest counts.
     RunFigures asRun() const {
         RunFigures out{static_cast<int64_t>(launches), traffic.logical(), intermediateBuffers,
@@ -180,6 +173,12 @@ struct SideReport {
         }
         out.peakBytes += scratch;
         return out;
+    }
+
+    /// FLOP per logical byte, of those that its kernels move.
+    double intensity() const {
+        const int64_t bytes = asRun().logicalBytes;
+        return bytes != 0 ? static_cast<double>(flops) / static_cast<double>(bytes) : 0;
     }
 
     /// With one it was not measured as what it could be.
