@@ -38,7 +38,10 @@ __device__ void hostArriveExpecting(unsigned long long* barrier, unsigned bytes)
 __device__ void hostWaitBarrier(unsigned long long* barrier, unsigned parity);
 __device__ void hostFetchMap(const void* map);
 __device__ void hostCopyBox(void* to, const void* map, unsigned long long* barrier, const int* at,
-                            int rank);
+                            int rank, unsigned blocks);
+__device__ void hostMeetCluster();
+__device__ void hostArriveIn(unsigned block, unsigned long long* barrier);
+__device__ void hostWaitForCluster(unsigned long long* barrier, unsigned parity);
 template <int count>
 __device__ const unsigned (*hostGatherWarp(const unsigned (&mine)[count]))[count];
 #endif

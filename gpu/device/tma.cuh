@@ -85,35 +85,40 @@ __device__ __forceinline__ void fetchMap(const TensorMap& map) {
 }
 
 /// Copies the map's box from element `at`, innermost dimension first, to shared memory (a multiple
-/// of 128 bytes), zeros where the tensor ends; its bytes count for the barrier's phase.
-template <int rank>
+/// of 128 bytes), zeros where the tensor ends; its bytes count for the barrier's phase. With
+/// `blocks`, a bit for each block of the cluster: it is fetched once and lands in all of these, at
+/// this place and for the barrier at this place in each.
+template <int rank, unsigned blocks = 0>
 __device__ __forceinline__ void copyBox(void* to, const TensorMap& map, Barrier* barrier,
                                         const int (&at)[rank]) {
     static_assert(rank >= 2 && rank <= 5, "no such box");
 #ifdef __CUDA_ARCH__
-#define FUSELAGE_COPY_BOX(dims, coordinates)                                                       \
-    "cp.async.bulk.tensor." dims                                                                   \
-    ".shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, " coordinates "], [%2];"
-    if constexpr (rank == 2)
-        asm volatile(FUSELAGE_COPY_BOX("2d", "{%3, %4}")::"r"(sharedAddress(to)), "l"(&map),
-                     "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1])
-                     : "memory");
-    else if constexpr (rank == 3)
-        asm volatile(FUSELAGE_COPY_BOX("3d", "{%3, %4, %5}")::"r"(sharedAddress(to)), "l"(&map),
-                     "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2])
-                     : "memory");
-    else if constexpr (rank == 4)
-        asm volatile(FUSELAGE_COPY_BOX("4d", "{%3, %4, %5, %6}")::"r"(sharedAddress(to)), "l"(&map),
-                     "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3])
-                     : "memory");
-    else
-        asm volatile(FUSELAGE_COPY_BOX("5d", "{%3, %4, %5, %6, %7}")::"r"(sharedAddress(to)),
-                     "l"(&map), "r"(sharedAddress(barrier)), "r"(at[0]), "r"(at[1]), "r"(at[2]),
-                     "r"(at[3]), "r"(at[4])
-                     : "memory");
+#define FUSELAGE_COPY_BOX_OF(dims, more, coordinates, mask, ...)                                   \
+    asm volatile("cp.async.bulk.tensor." dims                                                      \
+                 ".shared::cluster.global.tile.mbarrier::complete_tx::bytes" more                  \
+                 " [%0], [%1, " coordinates "], [%2]" mask ";" ::"r"(sharedAddress(to)),           \
+                 "l"(&map), "r"(sharedAddress(barrier)), "h"(static_cast<unsigned short>(blocks)), \
+                 __VA_ARGS__                                                                       \
+                 : "memory")
+#define FUSELAGE_COPY_BOX(dims, coordinates, ...)                                                  \
+    if constexpr (blocks == 0)                                                                     \
+        FUSELAGE_COPY_BOX_OF(dims, "", coordinates, "", __VA_ARGS__);                              \
+    else                                                                                           \
+        FUSELAGE_COPY_BOX_OF(dims, ".multicast::cluster", coordinates, ", %3", __VA_ARGS__)
+    if constexpr (rank == 2) {
+        FUSELAGE_COPY_BOX("2d", "{%4, %5}", "r"(at[0]), "r"(at[1]));
+    } else if constexpr (rank == 3) {
+        FUSELAGE_COPY_BOX("3d", "{%4, %5, %6}", "r"(at[0]), "r"(at[1]), "r"(at[2]));
+    } else if constexpr (rank == 4) {
+        FUSELAGE_COPY_BOX("4d", "{%4, %5, %6, %7}", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]));
+    } else {
+        FUSELAGE_COPY_BOX("5d", "{%4, %5, %6, %7, %8}", "r"(at[0]), "r"(at[1]), "r"(at[2]),
+                          "r"(at[3]), "r"(at[4]));
+    }
 #undef FUSELAGE_COPY_BOX
+#undef FUSELAGE_COPY_BOX_OF
 #else
-    hostCopyBox(to, &map, barrier, at, rank);
+    hostCopyBox(to, &map, barrier, at, rank, blocks);
 #endif
 }
 

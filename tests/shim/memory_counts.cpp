@@ -16,6 +16,7 @@ bool counting = false;
 
 namespace {
 
+constexpr uint32_t mostRanks = 16; ///< blocks of a cluster
 constexpr size_t lanesOfWarp = 32, rowBytes = 16, sectorBytes = 32;
 constexpr int mostReadsOfRows = 8; ///< of the emulation of one ldmatrix
 
@@ -48,7 +49,7 @@ struct Recorder {
     std::vector<Touched> readSectors, writtenSectors;
     std::vector<Lane> lanes;
     std::unordered_map<const void*, PlaceCounts> places;
-    uint32_t block = 0;
+    uint32_t block = 0, rank = 0; ///< the running cluster's first block, from 1; and which of it
     Counts counts;
 };
 
@@ -121,7 +122,7 @@ void countGlobal(Request request, size_t region) {
     to.ideal += sectors.ideal;
     to.sectors += sectors.touched.size();
     for (uintptr_t sector : sectors.touched)
-        touched.add(sector, recorder.block, to);
+        touched.add(sector, recorder.block + recorder.rank, to);
     countPlace(request, false, sectors.touched.size(), sectors.ideal);
 }
 
@@ -159,7 +160,7 @@ Counts end() {
 
 void startBlock() {
     if (counting)
-        ++recorder.block;
+        recorder.block += mostRanks; // as many numbers as a cluster may need
 }
 
 void note(const void* address, size_t bytes, bool write, const void* place) {
@@ -230,6 +231,13 @@ void noteBlock(const void* place) {
     add(lane, Doing::Block, 0, 0, place);
 }
 
+void noteBox(size_t bytes, unsigned blocks) {
+    if (!counting || !running())
+        return;
+    recorder.counts.boxesFetched += bytes;
+    recorder.counts.boxesLanded += bytes * blocks;
+}
+
 void noteMeeting() {
     if (counting && running())
         add(self(), Doing::Meeting, 0, 0, nullptr);
@@ -242,6 +250,7 @@ void settle(size_t threads) {
     std::vector<std::span<const Event>> warp;
     for (size_t first = 0; first < threads; first += lanesOfWarp) {
         warp.clear();
+        recorder.rank = static_cast<uint32_t>(first * clusterBlocks() / threads);
         for (size_t i = first; i < std::min(threads, first + lanesOfWarp); ++i)
             warp.push_back(recorder.lanes[i].events);
         forEachRequest(warp, count);

@@ -39,6 +39,9 @@ struct Counts {
     SharedCounts sharedReads, sharedWrites;
     SharedCounts matrixReads; ///< ldmatrix of four matrices
     std::vector<PlaceCounts> places;
+    /// Of boxes that TMA copies: what is fetched, and what lands in shared memory, more of it where
+    /// a box goes to several blocks of a cluster. Bytes, those beyond a tensor's end among them.
+    uint64_t boxesFetched = 0, boxesLanded = 0;
 };
 
 /// An operand in global memory. Addresses of no region and not shared are a thread's own.
@@ -58,13 +61,15 @@ extern bool counting;
 /// instrumentation saw. `noteVector`: the next accesses of the thread inside these bytes are parts
 /// of one. `noteRows`: ldmatrix of the rows of 16 bytes that all lanes brought; the reads from them
 /// that follow are its emulation. `noteCopy`: an asynchronous copy. `noteBlock`: a block of code
-/// begins, by which lanes that took another way find each other again. `noteMeeting`: the lanes of
+/// begins, by which lanes that took another way find each other again. `noteBox`: one is fetched
+/// for so many blocks. `noteMeeting`: the lanes of
 /// its warp wait for each other.
 void note(const void* address, size_t bytes, bool write, const void* place);
 void noteVector(const void* address, size_t bytes);
 void noteRows(const void* mine, const void* const* all, const void* place);
 void noteCopy(const void* to, const void* from, size_t bytes, bool inside, const void* place);
 void noteBlock(const void* place);
+void noteBox(size_t bytes, unsigned blocks);
 void noteMeeting();
 
 /// All threads of the block wait at a barrier or are done; and a block begins.

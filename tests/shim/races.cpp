@@ -30,7 +30,7 @@ struct Access {
     const void* place = nullptr;
 };
 
-constexpr uint32_t firstCopier = 1024; ///< as a thread: behind all that a block can have
+constexpr uint32_t firstCopier = mostThreads; ///< as a thread: behind all others
 
 /// The last ones that matter of each byte. Two reads: the last, and one of another thread, if
 /// possible of another warp.
@@ -38,18 +38,29 @@ struct Byte {
     Access write, read, otherRead, copy;
 };
 
+/// The block that runs, or the cluster.
 struct Block {
-    std::vector<Byte> bytes{sharedLimit};
+    std::vector<std::vector<Byte>> bytes; ///< by rank
     std::vector<uint32_t> warpEpochs;
     std::vector<uint32_t> fences; ///< of each thread
     std::vector<uint32_t> releases;
     std::vector<Knowledge> knows; ///< by thread; empty: nobody meets by signals
-    uint32_t epoch = 1, firstEpoch = 1;
+    std::vector<uint32_t> epochs; ///< by rank; no two ever have the same
+    uint32_t lastEpoch = 0, firstEpoch = 1;
+    size_t threads = 0; ///< of a rank
 };
 
 Block& block() {
     static Block instance;
     return instance;
+}
+
+size_t rankOf(size_t thread) {
+    return thread / block().threads;
+}
+
+size_t rankNow() {
+    return rankOf(currentThread());
 }
 
 } // namespace
@@ -101,12 +112,21 @@ std::string nameOf(uint32_t thread) {
 
 } // namespace
 
-void startBlock(size_t threads) {
-    block().firstEpoch = ++block().epoch;
-    block().warpEpochs.assign((threads + 31) / 32, 0);
-    block().fences.assign(threads, 0);
-    block().releases.assign(threads, 0);
-    block().knows.clear();
+void startBlock(size_t threads, size_t blocks) {
+    Block& now = block();
+    const size_t all = threads * blocks;
+    now.threads = threads;
+    now.bytes.resize(std::max(now.bytes.size(), blocks), std::vector<Byte>(sharedLimit));
+    now.firstEpoch = now.lastEpoch + 1;
+    now.epochs.clear();
+    for (size_t rank = 0; rank < blocks; ++rank)
+        now.epochs.push_back(++now.lastEpoch);
+    now.warpEpochs.assign((all + 31) / 32, 0);
+    now.fences.assign(all, 0);
+    now.releases.assign(all, 0);
+    now.knows.clear();
+    if (blocks > 1)
+        orderBySignals();
 }
 
 namespace {
@@ -128,7 +148,14 @@ void share(size_t first, size_t last) {
 } // namespace
 
 void barrier() {
-    ++block().epoch;
+    const size_t rank = rankNow(), first = rank * block().threads;
+    block().epochs[rank] = ++block().lastEpoch;
+    share(first, first + block().threads);
+}
+
+void meetCluster() {
+    for (uint32_t& epoch : block().epochs)
+        epoch = ++block().lastEpoch;
     share(0, block().releases.size());
 }
 
@@ -148,15 +175,19 @@ void merge(Knowledge& into, const Knowledge& from) {
         into[i] = std::max(into[i], from[i]);
 }
 
+size_t numberOfCopier(size_t copier) {
+    return firstCopier + copier;
+}
+
 void addCopies(Knowledge& into, size_t copier, uint32_t phases) {
     into.resize(firstCopier + mostCopiers, 0);
     into[firstCopier + copier] = phases;
 }
 
-void release(Knowledge& into) {
+uint32_t release(Knowledge& into) {
     const size_t thread = currentThread();
     merge(into, block().knows[thread]);
-    into[thread] = ++block().releases[thread];
+    return into[thread] = ++block().releases[thread];
 }
 
 void acquire(const Knowledge& from) {
@@ -169,6 +200,9 @@ namespace {
 bool unordered(const Access& before, const Access& now) {
     const std::vector<Knowledge>& knows = block().knows;
     if (before.thread >= firstCopier)
+        return before.epoch >= block().firstEpoch &&
+               knows[now.thread][before.thread] <= before.clock;
+    if (rankOf(before.thread) != rankOf(now.thread))
         return before.epoch >= block().firstEpoch &&
                knows[now.thread][before.thread] <= before.clock;
     return before.epoch == now.epoch && before.thread != now.thread &&
@@ -198,28 +232,31 @@ void noteWrite(Byte& byte, const Access& now, size_t number) {
 
 Access accessNow(const void* place) {
     const size_t thread = currentThread();
-    return {block().epoch,          block().warpEpochs[thread / 32], static_cast<uint32_t>(thread),
-            block().fences[thread], block().releases[thread],        place};
+    return {block().epochs[rankOf(thread)], block().warpEpochs[thread / 32],
+            static_cast<uint32_t>(thread),  block().fences[thread],
+            block().releases[thread],       place};
 }
 
-/// The bytes of an access that lie in shared memory.
-Byte* bytesOf(const void* address, size_t bytes) {
+/// The bytes of an access that lie in a rank's shared memory.
+Byte* bytesIn(size_t rank, const void* address, size_t bytes) {
     const auto at =
         reinterpret_cast<uintptr_t>(address) - reinterpret_cast<uintptr_t>(sharedMemory);
-    return at < sharedLimit && at + bytes <= sharedLimit ? &block().bytes[at] : nullptr;
+    return at < sharedLimit && at + bytes <= sharedLimit ? &block().bytes[rank][at] : nullptr;
 }
 
-size_t numberOf(const Byte* byte) {
-    return static_cast<size_t>(byte - block().bytes.data());
+/// ... in that of the running thread, while a kernel runs.
+Byte* bytesOf(const void* address, size_t bytes) {
+    return running() ? bytesIn(rankNow(), address, bytes) : nullptr;
 }
 
-} // namespace
-
-void note(const void* address, size_t bytes, bool write, const void* place) {
-    Byte* const first = bytesOf(address, bytes);
-    if (first == nullptr || !running())
+void noteBytes(size_t rank, const void* address, size_t bytes, bool write, const void* place) {
+    Byte* const first = bytesIn(rank, address, bytes);
+    if (first == nullptr)
         return;
     const Access now = accessNow(place);
+    const auto numberOf = [&](const Byte* byte) {
+        return static_cast<size_t>(byte - block().bytes[rank].data());
+    };
     for (Byte* byte = first; byte != first + bytes; ++byte) {
         if (byte->copy.epoch >= block().firstEpoch)
             report("copies asynchronously", byte->copy, write ? "writes" : "reads", place,
@@ -229,6 +266,17 @@ void note(const void* address, size_t bytes, bool write, const void* place) {
         else
             noteRead(*byte, now, numberOf(byte));
     }
+}
+
+} // namespace
+
+void note(const void* address, size_t bytes, bool write, const void* place) {
+    if (running())
+        noteBytes(rankNow(), address, bytes, write, place);
+}
+
+void noteThere(size_t rank, const void* address, const void* place) {
+    noteBytes(rank, address, 8, false, place);
 }
 
 void fenceForProducts() {
@@ -262,12 +310,13 @@ void noteProduct(const void* address, size_t bytes, const void* place) {
             reportUnfenced("a product reads in thread ", *byte);
 }
 
-void beginTmaCopy(const void* to, size_t bytes, size_t copier, uint32_t phase, const void* place) {
-    Byte* const first = bytesOf(to, bytes);
+void beginTmaCopy(size_t rank, const void* to, size_t bytes, size_t copier, uint32_t phase,
+                  const void* place) {
+    Byte* const first = bytesIn(rank, to, bytes);
     for (Byte* byte = first; byte != first + bytes; ++byte)
         if (unfenced(*byte))
             reportUnfenced("a copy of a box overwrites in thread ", *byte);
-    note(to, bytes, true, place);
+    noteBytes(rank, to, bytes, true, place);
     for (Byte* byte = first; byte != first + bytes; ++byte) {
         byte->copy = accessNow(place);
         byte->write = byte->copy;
@@ -276,8 +325,8 @@ void beginTmaCopy(const void* to, size_t bytes, size_t copier, uint32_t phase, c
     }
 }
 
-void endTmaCopy(const void* to, size_t bytes) {
-    Byte* const first = bytesOf(to, bytes);
+void endTmaCopy(size_t rank, const void* to, size_t bytes) {
+    Byte* const first = bytesIn(rank, to, bytes);
     for (Byte* byte = first; byte != first + bytes; ++byte)
         byte->copy = {};
 }

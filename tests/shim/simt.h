@@ -33,6 +33,9 @@ extern Index thread, block, blockSize, gridSize;
 /// All threads of the block meet here; a thread that left, or waits at another line, is an error.
 void barrier(int line);
 
+/// All threads of the cluster meet here; a thread that left is an error.
+void meetCluster();
+
 /// The thread waits for the kernels before this one; see Launch::gate.
 void waitForKernelsBefore();
 
@@ -110,6 +113,10 @@ extern unsigned char sharedMemory[];
 
 inline void hostWaitForKernelsBefore() {
     simt::waitForKernelsBefore();
+}
+
+inline void hostMeetCluster() {
+    simt::meetCluster();
 }
 
 inline void hostVectorAccess(const void* address, int bytes) {

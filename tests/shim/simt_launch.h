@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one kernel of the generated suite as the device would: block after block, its threads as
-// fibers. Stops the program with a message at divergent barriers, mismatched masks and accesses
-// outside the operands.
+// Runs one kernel of the generated suite as the device would: block after block, or cluster after
+// cluster, its threads as fibers. Stops the program with a message at divergent barriers,
+// mismatched masks and accesses outside the operands.
 #pragma once
 
 #include <array>
@@ -40,6 +40,8 @@ struct Launch {
     /// the launch is an early one: a thread finds that memory closed until it has waited for those
     /// kernels, and must not end before that.
     std::function<void(bool open)> gate;
+    /// Neighbouring blocks along x that run at the same time, each with shared memory of its own.
+    uint32_t clusterBlocks = 1;
 };
 
 /// Stops the program where the kernel does what it must not.

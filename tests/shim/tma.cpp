@@ -2,14 +2,19 @@
 // Barriers in shared memory and TMA as host code, after the PTX manual's "mbarrier" and
 // "cp.async.bulk.tensor": phases with arrivals and bytes, boxes with zeros behind the tensor's end,
 // the swizzle of shared memory's addresses. Late copies land when no thread can go on, the one
-// asked for last first; early ones at once. Who may rely on what is decided by races.cpp.
+// asked for last first; early ones at once. A copy for several blocks of a cluster lands in each of
+// them at a time of its own. A block must know, by what its threads acquired before they ended,
+// that whatever other blocks do to its memory is done. Who may rely on what is decided by
+// races.cpp.
 #include "tests/shim/tma.h"
 
+#include "tests/shim/memory_counts.h"
 #include "tests/shim/races.h"
 #include "tests/shim/simt_internal.h"
 #include "tests/shim/tensor_map.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -25,8 +30,10 @@ constexpr int64_t mostBytes = (int64_t{1} << 20) - 1;
 
 struct Phases {
     const void* at = nullptr;
+    size_t rank = 0;  ///< whose memory it is in
     size_t maker = 0; ///< thread
     bool published = false;
+    bool fromAfar = false; ///< another block arrived
     uint32_t arrivals = 0, missing = 0;
     int64_t bytes = 0;        ///< expected and not there yet; negative: there and not expected
     uint32_t ended = 0;       ///< phases so far
@@ -36,7 +43,7 @@ struct Phases {
 
 struct BoxCopy {
     TensorMapFacts map;
-    size_t to = 0; ///< byte of shared memory
+    size_t rank = 0, to = 0; ///< byte of its shared memory
     size_t barrier = 0;
     std::vector<int64_t> at;
 };
@@ -46,10 +53,19 @@ struct Waiting {
     uint32_t parity = 0;
 };
 
+/// What a rank must know before it ends: `number` is as of races::Knowledge.
+struct Visit {
+    size_t rank = 0, number = 0;
+    uint32_t clock = 0;
+    std::string text;
+};
+
 struct Signals {
     std::vector<Phases> barriers;
-    std::vector<BoxCopy> copies; ///< that did not land
-    std::vector<Waiting> waits;  ///< by thread
+    std::vector<BoxCopy> copies;        ///< that did not land
+    std::vector<Waiting> waits;         ///< by thread
+    std::vector<Visit> visits;          ///< of other ranks
+    std::vector<races::Knowledge> left; ///< by rank: what its threads knew when they ended
     bool early = false;
 };
 
@@ -60,7 +76,8 @@ size_t sharedByte(const void* address) {
 }
 
 std::string text(const Phases& barrier) {
-    return "the barrier at byte " + std::to_string(sharedByte(barrier.at)) + ", phase " +
+    return "the barrier at byte " + std::to_string(sharedByte(barrier.at)) +
+           (clusterBlocks() > 1 ? " of block " + std::to_string(barrier.rank) : "") + ", phase " +
            std::to_string(barrier.ended);
 }
 
@@ -68,14 +85,16 @@ std::string text(const Phases& barrier) {
     stop(what.c_str(), 0);
 }
 
-size_t find(const void* address, const char* what) {
+size_t find(const void* address, const char* what, size_t rank) {
+    if (rank >= clusterBlocks())
+        stopAt(std::string(what) + " in a block that the cluster does not have");
     for (size_t i = 0; i < signals.barriers.size(); ++i) {
         const Phases& barrier = signals.barriers[i];
-        if (barrier.at != address)
+        if (barrier.at != address || barrier.rank != rank)
             continue;
         if (!barrier.published && barrier.maker != currentThread())
             stopAt(std::string(what) + " of a barrier that was made without fence.mbarrier_init");
-        races::note(address, 8, false, nullptr);
+        races::noteThere(rank, address, nullptr);
         return i;
     }
     stopAt(std::string(what) + " of what is no barrier, byte " +
@@ -117,7 +136,8 @@ void landRow(const BoxCopy& copy, const std::vector<uint32_t>& index, size_t to)
     for (size_t i = 0; i < map.box[0]; ++i) {
         const int64_t at = copy.at[0] + static_cast<int64_t>(i);
         const size_t byte = to + i * map.elementBytes;
-        unsigned char* const target = sharedMemory + (map.swizzled ? swizzledByte(byte) : byte);
+        unsigned char* const target =
+            sharedOf(copy.rank) + (map.swizzled ? swizzledByte(byte) : byte);
         if (inside && at >= 0 && at < static_cast<int64_t>(map.dims[0]))
             std::memcpy(target, from + at * static_cast<int64_t>(map.elementBytes),
                         map.elementBytes);
@@ -138,7 +158,7 @@ void land(const BoxCopy& copy) {
         }
         landRow(copy, index, copy.to + row * rowBytes);
     }
-    races::endTmaCopy(sharedMemory + copy.to, map.boxBytes());
+    races::endTmaCopy(copy.rank, sharedMemory + copy.to, map.boxBytes());
     addBytes(copy.barrier, -static_cast<int64_t>(map.boxBytes()));
     endPhase(copy.barrier);
 }
@@ -147,12 +167,47 @@ bool open(const Waiting& wait) {
     return signals.barriers[wait.barrier].ended % 2 != wait.parity;
 }
 
+/// The running thread does something to another rank's memory, which is known as `number`, `clock`.
+void visit(size_t rank, size_t number, uint32_t clock, const std::string& what) {
+    if (rank != currentRank())
+        signals.visits.push_back(
+            {rank, number, clock,
+             what + " of thread " + std::to_string(currentThread()) + " of the cluster"});
+}
+
+void arriveAt(size_t number, uint32_t bytes) {
+    Phases& barrier = signals.barriers[number];
+    if (barrier.missing == 0)
+        stopAt("an arrival too many at " + text(barrier));
+    addBytes(number, bytes);
+    --barrier.missing;
+    const uint32_t clock = races::release(barrier.brought);
+    visit(barrier.rank, currentThread(), clock, "an arrival at " + text(barrier));
+    endPhase(number);
+}
+
+void beginCopy(const BoxCopy& copy, const void* place) {
+    const Phases& barrier = signals.barriers[copy.barrier];
+    if (!barrier.published)
+        stop("a copy for a barrier that was made without fence.mbarrier_init", 0);
+    races::beginTmaCopy(copy.rank, sharedMemory + copy.to, copy.map.boxBytes(), copy.barrier,
+                        barrier.ended, place);
+    visit(copy.rank, races::numberOfCopier(copy.barrier), barrier.ended + 1,
+          "a copy for " + text(barrier));
+    if (signals.early)
+        land(copy);
+    else
+        signals.copies.push_back(copy);
+}
+
 } // namespace
 
 void startTma(size_t threads, bool early) {
     signals.barriers.clear();
     signals.copies.clear();
     signals.waits.assign(threads, {});
+    signals.visits.clear();
+    signals.left.assign(clusterBlocks(), {});
     signals.early = early;
 }
 
@@ -162,6 +217,16 @@ void endTma() {
     for (const Phases& barrier : signals.barriers)
         if (barrier.bytes != 0)
             stopAt("a kernel ends while bytes are missing at " + text(barrier));
+    for (const Visit& one : signals.visits) {
+        const races::Knowledge& known = signals.left[one.rank];
+        if (known.size() <= one.number || known[one.number] < one.clock)
+            stopAt("block " + std::to_string(one.rank) + " may end before " + one.text);
+    }
+}
+
+void leaveTma() {
+    if (clusterBlocks() > 1)
+        races::release(signals.left[currentRank()]);
 }
 
 bool landCopy() {
@@ -190,7 +255,7 @@ void initBarrier(const void* barrier, uint32_t arrivals) {
         arrivals >= 1u << 20)
         stop("a barrier that cannot be", 0);
     for (const Phases& other : signals.barriers)
-        if (other.at == barrier)
+        if (other.at == barrier && other.rank == currentRank())
             stopAt("made once more: " + text(other));
     if (signals.barriers.size() == mostBarriers)
         stop("more barriers than are modelled", 0);
@@ -198,6 +263,7 @@ void initBarrier(const void* barrier, uint32_t arrivals) {
     races::orderBySignals();
     Phases made;
     made.at = barrier;
+    made.rank = currentRank();
     made.maker = currentThread();
     made.arrivals = made.missing = arrivals;
     signals.barriers.push_back(std::move(made));
@@ -210,46 +276,50 @@ void publishBarriers() {
 }
 
 void arrive(const void* address, uint32_t bytes) {
-    const size_t number = find(address, "an arrival");
-    Phases& barrier = signals.barriers[number];
-    if (barrier.missing == 0)
-        stopAt("an arrival too many at " + text(barrier));
-    addBytes(number, bytes);
-    --barrier.missing;
-    races::release(barrier.brought);
-    endPhase(number);
+    arriveAt(find(address, "an arrival", currentRank()), bytes);
 }
 
-void waitBarrier(const void* address, uint32_t parity) {
+void arriveIn(unsigned block, const void* address) {
+    const size_t number = find(address, "an arrival", block);
+    if (block != currentRank())
+        signals.barriers[number].fromAfar = true;
+    arriveAt(number, 0);
+}
+
+void waitBarrier(const void* address, uint32_t parity, bool all) {
     if (parity > 1)
         stop("a parity that is neither 0 nor 1", 0);
-    const size_t number = find(address, "a wait");
+    const size_t number = find(address, "a wait", currentRank());
     signals.waits[currentThread()] = {number, parity};
     while (!barrierOpens(currentThread()))
         waitForSignal();
+    if (signals.barriers[number].fromAfar && !all)
+        stopAt("a wait that does not acquire what other blocks released, at " +
+               text(signals.barriers[number]));
     races::acquire(signals.barriers[number].open);
 }
 
-void copyBox(void* to, const void* map, const void* address, const int* at, int rank) {
+void copyBox(void* to, const void* map, const void* address, const int* at, int rank,
+             unsigned blocks) {
     BoxCopy copy;
     if (!decodeTensorMap(map, copy.map))
         stop("a copy through what is no tensor map", 0);
     if (copy.map.rank != static_cast<uint32_t>(rank))
         stop("a copy with another rank than its map's", 0);
-    copy.barrier = find(address, "a copy");
     copy.to = sharedByte(to);
     const size_t bytes = copy.map.boxBytes();
     if (copy.to % 128 != 0 || copy.to >= sharedLimit || copy.to + bytes > sharedLimit)
         stop("a box goes to a place where none may lie", 0);
-    if (!signals.barriers[copy.barrier].published)
-        stop("a copy for a barrier that was made without fence.mbarrier_init", 0);
     copy.at.assign(at, at + rank);
-    races::beginTmaCopy(to, bytes, copy.barrier, signals.barriers[copy.barrier].ended,
-                        __builtin_return_address(0));
-    if (signals.early)
-        land(copy);
-    else
-        signals.copies.push_back(std::move(copy));
+    const unsigned targets = blocks == 0 ? 1U << currentRank() : blocks;
+    if (targets >> clusterBlocks() != 0)
+        stop("a copy to a block that the cluster does not have", 0);
+    counts::noteBox(bytes, static_cast<unsigned>(std::popcount(targets)));
+    for (copy.rank = 0; targets >> copy.rank != 0; ++copy.rank)
+        if ((targets >> copy.rank & 1) != 0) {
+            copy.barrier = find(address, "a copy", copy.rank);
+            beginCopy(copy, __builtin_return_address(0));
+        }
 }
 
 void fetchMap(const void* map) {

@@ -10,8 +10,12 @@ namespace simt {
 void initBarrier(const void* barrier, uint32_t arrivals);
 void publishBarriers();
 void arrive(const void* barrier, uint32_t bytes);
-void waitBarrier(const void* barrier, uint32_t parity);
-void copyBox(void* to, const void* map, const void* barrier, const int* at, int rank);
+void arriveIn(unsigned block, const void* barrier);
+/// `all`: it acquires what other blocks of the cluster released too.
+void waitBarrier(const void* barrier, uint32_t parity, bool all);
+/// `blocks`: a bit for each block of the cluster that it lands in; 0: the thread's own.
+void copyBox(void* to, const void* map, const void* barrier, const int* at, int rank,
+             unsigned blocks);
 void fetchMap(const void* map);
 
 } // namespace simt
@@ -35,12 +39,20 @@ inline void hostArriveExpecting(unsigned long long* barrier, unsigned bytes) {
 }
 
 inline void hostWaitBarrier(unsigned long long* barrier, unsigned parity) {
-    simt::waitBarrier(barrier, parity);
+    simt::waitBarrier(barrier, parity, false);
+}
+
+inline void hostWaitForCluster(unsigned long long* barrier, unsigned parity) {
+    simt::waitBarrier(barrier, parity, true);
+}
+
+inline void hostArriveIn(unsigned block, unsigned long long* barrier) {
+    simt::arriveIn(block, barrier);
 }
 
 inline void hostCopyBox(void* to, const void* map, unsigned long long* barrier, const int* at,
-                        int rank) {
-    simt::copyBox(to, map, barrier, at, rank);
+                        int rank, unsigned blocks) {
+    simt::copyBox(to, map, barrier, at, rank, blocks);
 }
 
 inline void hostFetchMap(const void* map) {

@@ -32,7 +32,7 @@ void fill(const Steps& steps, const void* map) {
         hostArriveExpecting(ring.full + stage, steps.expect);
         for (unsigned i = 0; i < steps.again; ++i)
             hostArrive(ring.full + stage);
-        hostCopyBox(ring.stage(stage), map, ring.full + stage, at, 2);
+        hostCopyBox(ring.stage(stage), map, ring.full + stage, at, 2, 0);
     }
 }
 
