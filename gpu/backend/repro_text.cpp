@@ -78,6 +78,29 @@ CUtensorMap tensorMap(CUtensorMapDataType type, void* memory, std::vector<cuuint
 
 )cpp";
 
+/// What one in clusters of blocks needs.
+const char* const clusterFrame = R"cpp(
+namespace repro {
+
+cudaError_t launchClusters(const void* kernel, dim3 grid, dim3 block, void** pointers,
+                           size_t sharedBytes, unsigned clusterBlocks) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = clusterBlocks;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = sharedBytes;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return cudaLaunchKernelExC(&config, kernel, pointers);
+}
+
+} // namespace repro
+
+)cpp";
+
 /// Everything of main() that does not depend on the kernel.
 const char* const frame = R"cpp(
 #include <cmath>
@@ -306,6 +329,23 @@ std::string mapText(const TensorMapText& map, size_t number) {
 
 } // namespace
 
+namespace {
+
+/// The launch with `kernel` and `pointers` at hand, as an expression.
+std::string launchText(const KernelText& kernel) {
+    const auto& [gx, gy, gz] = kernel.grid;
+    const auto& [bx, by, bz] = kernel.block;
+    const std::string sizes =
+        fmt::format("dim3({}, {}, {}), dim3({}, {}, {})", gx, gy, gz, bx, by, bz);
+    return kernel.clusterBlocks == 1
+               ? fmt::format("cudaLaunchKernel(kernel, {}, pointers, {}, nullptr)", sizes,
+                             kernel.sharedBytes)
+               : fmt::format("launchClusters(kernel, {}, pointers, {}, {})", sizes,
+                             kernel.sharedBytes, kernel.clusterBlocks);
+}
+
+} // namespace
+
 std::string ReproText::launches() const {
     std::string out;
     for (const KernelText& kernel : m_set.kernels) {
@@ -317,16 +357,14 @@ std::string ReproText::launches() const {
                     fmt::format("        pointers[{}] = &map{};\n", kernel.arguments.size() + i, i);
         out += fmt::format(
             "    {{\n        void* values[] = {{\n{0}        }};\n"
-            "        void* pointers[{10}];\n"
-            "        for (int i = 0; i < {1}; ++i)\n            pointers[i] = &values[i];\n{11}"
+            "        void* pointers[{5}];\n"
+            "        for (int i = 0; i < {1}; ++i)\n            pointers[i] = &values[i];\n{6}"
             "        const void* kernel = reinterpret_cast<const void*>({2});\n"
             "        check(cudaFuncSetAttribute(kernel, "
             "cudaFuncAttributeMaxDynamicSharedMemorySize, {3}),\n"
             "              \"cudaFuncSetAttribute\");\n"
-            "        check(cudaLaunchKernel(kernel, dim3({4}, {5}, {6}), dim3({7}, {8}, {9}), "
-            "pointers, {3}, nullptr),\n              \"{2}\");\n    }}\n",
-            arguments, kernel.arguments.size(), kernel.name, kernel.sharedBytes, kernel.grid[0],
-            kernel.grid[1], kernel.grid[2], kernel.block[0], kernel.block[1], kernel.block[2],
+            "        check({4},\n              \"{2}\");\n    }}\n",
+            arguments, kernel.arguments.size(), kernel.name, kernel.sharedBytes, launchText(kernel),
             kernel.arguments.size() + kernel.maps.size(), maps);
     }
     return out;
@@ -346,6 +384,9 @@ std::string ReproText::text(const std::string& arch) const {
     if (std::any_of(m_set.kernels.begin(), m_set.kernels.end(),
                     [](const KernelText& kernel) { return !kernel.maps.empty(); }))
         out += mapFrame;
+    if (std::any_of(m_set.kernels.begin(), m_set.kernels.end(),
+                    [](const KernelText& kernel) { return kernel.clusterBlocks > 1; }))
+        out += clusterFrame;
     out += "int main() {\n    using namespace repro;\n    const Operand inputs[] = {\n";
     for (size_t i = 0; i < m_request.inputs.size(); ++i) {
         const bool known = m_request.constant(i) && !isFloat(m_request.inputs[i].dtype);

@@ -44,8 +44,11 @@ std::string headComment(const char* variant, const KernelRequest& request,
                         text(kernel.maps[i].strides), text(kernel.maps[i].box));
     out += fmt::format("// numerics: class {}{}, tolerance {:.1e} of the largest output\n",
                        nameOf(set.numeric), request.strict ? ", strict" : "", set.tolerance);
-    out += fmt::format("// launch: {} blocks of {} threads, {} bytes of dynamic shared memory\n\n",
-                       kernel.grid[0], kernel.block[0], kernel.sharedBytes);
+    out += fmt::format(
+        "// launch: {} blocks of {} threads{}, {} bytes of dynamic shared memory\n\n",
+        kernel.grid[0], kernel.block[0],
+        kernel.clusterBlocks == 1 ? "" : fmt::format(" in clusters of {}", kernel.clusterBlocks),
+        kernel.sharedBytes);
     return out;
 }
 
@@ -236,6 +239,7 @@ std::variant<KernelText, Reason> kernelOf(const KernelRequest& request, const Ke
         kernel.sharedBytes = std::max(kernel.sharedBytes, part.sharedBytes);
         resident = std::max(resident, part.residentBlocks);
         kernel.ownArch = kernel.ownArch || part.ownArch;
+        kernel.clusterBlocks = std::max(kernel.clusterBlocks, part.clusterBlocks);
     }
     if (blocks > std::numeric_limits<int32_t>::max())
         return refusal("support", fmt::format("{} blocks are more than one launch has", blocks),

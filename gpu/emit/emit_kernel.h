@@ -32,6 +32,7 @@ struct KernelPart {
     std::vector<std::string> helpers; ///< device texts beyond types and math, in order
     int64_t blocks = 0;
     uint32_t threads = defaultThreads;
+    uint32_t clusterBlocks = 1; ///< see KernelText; of a kernel's only part
     uint32_t sharedBytes = 0;
     uint32_t residentBlocks = 0; ///< blocks on a multiprocessor that registers must leave room for;
                                  ///< 0: as many as make 512 threads

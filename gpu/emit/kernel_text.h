@@ -49,6 +49,9 @@ struct KernelText {
     std::string source; ///< complete text; its first comment gives layout, shapes, types, numerics
     std::array<uint32_t, 3> grid{1, 1, 1};
     std::array<uint32_t, 3> block{1, 1, 1};
+    /// Neighbouring blocks along x that run at the same time and reach each other's shared memory
+    /// (a cluster of sm_90); the grid is a multiple. 1: each block is alone.
+    uint32_t clusterBlocks = 1;
     uint32_t sharedBytes = 0; ///< dynamic shared memory
     /// Blocks on a multiprocessor that registers must leave room for: the second launch bound.
     uint32_t residentBlocks = 1;

@@ -60,7 +60,9 @@ struct alignas(128) TensorMapValue {
     uint64_t words[16];
 };
 
-/// CUlaunchAttributeID: the kernel may be started before the kernel in front of it has ended.
+/// CUlaunchAttributeID: how many blocks along x, y and z make a cluster; the kernel may be started
+/// before the kernel in front of it has ended.
+constexpr int CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4;
 constexpr int CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6;
 
 /// CUlaunchAttribute.
@@ -134,7 +136,7 @@ struct DriverFunctions {
     DriverCode (*cuEventQuery)(EventHandle);
     DriverCode (*cuEventSynchronize)(EventHandle);
     DriverCode (*cuEventElapsedTime)(float*, EventHandle, EventHandle);
-    /// Null where the driver has none: then no kernel is launched early.
+    /// Null where the driver has none: then no kernel is launched early and none in clusters.
     DriverCode (*cuLaunchKernelEx)(const LaunchConfig*, FunctionHandle, void**, void**);
     /// Null where the driver has none: then no kernel with tensor maps runs.
     DriverCode (*cuTensorMapEncodeTiled)(TensorMapValue*, int, uint32_t, void*, const uint64_t*,

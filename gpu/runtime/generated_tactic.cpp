@@ -133,10 +133,14 @@ Result<void> GeneratedTactic::load(Device& device) {
     m_modules.clear();
     m_tables.clear();
     m_packed.clear();
-    for (const KernelText& kernel : m_set.kernels)
+    for (const KernelText& kernel : m_set.kernels) {
         if (!kernel.maps.empty())
             if (auto there = requireTensorMaps(*device.context()); !there)
                 return there;
+        if (kernel.clusterBlocks > 1)
+            if (auto there = requireClusters(*device.context()); !there)
+                return there;
+    }
     for (size_t i = 0; i < m_set.kernels.size(); ++i) {
         auto module = device.load(m_compiled[i]->cubin);
         if (!module)
@@ -214,7 +218,8 @@ Result<void> GeneratedTactic::enqueue(Stream& stream, const LaunchArguments& arg
             maps.push_back(*made);
         }
         KernelLaunch launch{m_loaded[i].function, kernel.name.c_str(), kernel.grid, kernel.block,
-                            kernel.sharedBytes,   addresses,           maps,        m_waits[i]};
+                            kernel.sharedBytes,   addresses,           maps,        m_waits[i],
+                            kernel.clusterBlocks};
         if (auto launched = stream.launch(launch); !launched)
             return launched;
     }

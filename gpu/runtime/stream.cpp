@@ -69,6 +69,13 @@ Result<Stream> Stream::create(const ContextPtr& context) {
     return Stream(context, handle);
 }
 
+Result<void> requireClusters(const DeviceContext& context) {
+    if (context.call().cuLaunchKernelEx != nullptr)
+        return {};
+    return failure("library-missing", "the CUDA driver has no `cuLaunchKernelEx`", {},
+                   "install a driver for CUDA 12 or newer");
+}
+
 Result<void> Stream::launch(const KernelLaunch& launch) {
     std::vector<DevicePointer> values(launch.arguments.begin(), launch.arguments.end());
     std::vector<void*> pointers;
@@ -82,13 +89,20 @@ Result<void> Stream::launch(const KernelLaunch& launch) {
         std::exchange(m_behindKernel, true) && m_early && launch.waits && call.cuLaunchKernelEx;
     const auto& [gx, gy, gz] = launch.grid;
     const auto& [bx, by, bz] = launch.block;
+    std::vector<LaunchAttribute> attributes;
+    if (early)
+        attributes.push_back({CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 0, {1}});
+    if (launch.clusterBlocks > 1)
+        attributes.push_back({CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                              0,
+                              {static_cast<int>(launch.clusterBlocks), 1, 1}});
+    m_earlyLaunches += early ? 1 : 0;
     DriverCode code = 0;
-    if (early) {
-        LaunchAttribute attribute{CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 0, {1}};
-        const LaunchConfig config{{gx, gy, gz}, {bx, by, bz}, launch.sharedBytes,
-                                  handle(),     &attribute,   1};
+    if (!attributes.empty()) {
+        const LaunchConfig config{{gx, gy, gz},       {bx, by, bz},
+                                  launch.sharedBytes, handle(),
+                                  attributes.data(),  static_cast<unsigned>(attributes.size())};
         code = call.cuLaunchKernelEx(&config, launch.function, pointers.data(), nullptr);
-        ++m_earlyLaunches;
     } else {
         code = call.cuLaunchKernel(launch.function, gx, gy, gz, bx, by, bz, launch.sharedBytes,
                                    handle(), pointers.data(), nullptr);

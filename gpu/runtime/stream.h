@@ -47,6 +47,9 @@ private:
 
 using ContextPtr = std::shared_ptr<const DeviceContext>;
 
+/// Error "library-missing": the driver launches no clusters of blocks.
+Result<void> requireClusters(const DeviceContext& context);
+
 /// Owns one handle of the driver; the deleter is a member of DriverFunctions.
 template <typename Handle, auto Destroy> class Owned {
 public:
@@ -102,6 +105,7 @@ struct KernelLaunch {
     std::span<const DevicePointer> arguments;
     std::span<const TensorMapValue> maps = {};
     bool waits = false; ///< as its text and its machine code say (KernelText::waits, whyNotEarly)
+    uint32_t clusterBlocks = 1; ///< along x, see KernelText; more want requireClusters()
 };
 
 class Stream : public Owned<StreamHandle, &DriverFunctions::cuStreamDestroy_v2> {

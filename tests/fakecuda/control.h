@@ -12,6 +12,7 @@ struct FakeCudaCounts {
     int primaryContexts = 0;
     uint64_t fills = 0;         ///< memory set to a byte, captured or not
     uint64_t earlyLaunches = 0; ///< of `launches`, those that could start before the kernel before
+    uint64_t clusterLaunches = 0; ///< of `launches`, those in clusters of several blocks
 };
 
 extern "C" {

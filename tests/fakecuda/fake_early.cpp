@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Early launches of the stand-in driver: a file of its own, since a driver may lack the function.
+// Launches with attributes of the stand-in driver, early ones and those in clusters: a file of its
+// own, since a driver may lack the function.
 #include "tests/fakecuda/fake_state.h"
 
 using namespace fakecuda;
@@ -12,6 +13,9 @@ struct LaunchAttribute {
     char padding[4];
     union {
         char bytes[64];
+        struct {
+            unsigned x, y, z;
+        } clusterDim;
         int programmaticStreamSerializationAllowed;
     } value;
 };
@@ -24,21 +28,34 @@ struct LaunchConfig {
     unsigned attributeCount;
 };
 
-constexpr int programmaticStreamSerialization = 6;
+constexpr int clusterDimension = 4, programmaticStreamSerialization = 6;
+constexpr unsigned mostInCluster = 8; // that every device of clusters has room for
 
 } // namespace
 
 extern "C" int cuLaunchKernelEx(const LaunchConfig* config, Function* function, void** arguments,
                                 void**) {
     FAKE_CALL("cuLaunchKernelEx", Context);
-    bool early = false;
-    for (unsigned i = 0; i < config->attributeCount; ++i) {
-        if (config->attributes[i].id != programmaticStreamSerialization)
-            return InvalidValue;
-        early = config->attributes[i].value.programmaticStreamSerializationAllowed != 0;
-    }
     const auto& [gx, gy, gz] = config->grid;
     const auto& [bx, by, bz] = config->block;
-    return launchKernel({function, {gx, gy, gz}, {bx, by, bz}, config->sharedBytes, early},
-                        config->stream, arguments);
+    bool early = false;
+    unsigned together = 1;
+    for (unsigned i = 0; i < config->attributeCount; ++i) {
+        const LaunchAttribute& attribute = config->attributes[i];
+        if (attribute.id == programmaticStreamSerialization) {
+            early = attribute.value.programmaticStreamSerializationAllowed != 0;
+        } else if (attribute.id == clusterDimension) {
+            const auto& [x, y, z] = attribute.value.clusterDim;
+            if (x == 0 || x > mostInCluster || y != 1 || z != 1 || gx % x != 0) {
+                state().lastMessage = "a grid that is no multiple of its clusters";
+                return InvalidClusterSize;
+            }
+            together = x;
+        } else {
+            return InvalidValue;
+        }
+    }
+    return launchKernel(
+        {function, {gx, gy, gz}, {bx, by, bz}, config->sharedBytes, early, together},
+        config->stream, arguments);
 }

@@ -146,6 +146,7 @@ int runKernel(simt::Launch& launch, std::vector<std::vector<ArgumentPart>>& valu
     launch.arguments = pointers.data();
     ++state().launches;
     state().earlyLaunches += early ? 1 : 0;
+    state().clusterLaunches += launch.clusterBlocks > 1 ? 1 : 0;
     const Spoiled* how = spoiledIn(launch, pointers, early);
     if (how && (*how == Spoiled::Fault || *how == Spoiled::EarlyFault))
         return IllegalAddress;
@@ -174,6 +175,7 @@ int fakecuda::launchKernel(const KernelCall& call, Stream* stream, void** argume
     launch.grid = {call.grid[0], call.grid[1], call.grid[2]};
     launch.block = {call.block[0], call.block[1], call.block[2]};
     launch.sharedBytes = call.sharedBytes;
+    launch.clusterBlocks = call.clusterBlocks;
     if (!possible(launch, *call.function))
         return InvalidValue;
     const Graph* graph = state().streams.count(stream) != 0 ? stream->capture.get() : nullptr;

@@ -204,8 +204,8 @@ void fakecudaReset() {
 void fakecudaCounts(FakeCudaCounts* out) {
     State& s = state();
     std::lock_guard lock(s.mutex);
-    *out = {s.memory.size(), s.streams.size(),  s.launches, s.graphLaunches,
-            s.moduleLoads,   s.primaryContexts, s.fills,    s.earlyLaunches};
+    *out = {s.memory.size(),   s.streams.size(), s.launches,      s.graphLaunches,  s.moduleLoads,
+            s.primaryContexts, s.fills,          s.earlyLaunches, s.clusterLaunches};
 }
 
 const char* fakecudaMessage() {

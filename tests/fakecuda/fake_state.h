@@ -36,6 +36,7 @@ enum Code : int {
     CaptureInvalidated = 901,
     CaptureUnmatched = 903,
     CaptureWrongThread = 908,
+    InvalidClusterSize = 912,
 };
 
 /// Device or pinned memory with unreadable pages on both sides. Filled with ones, which is NaN in
@@ -123,7 +124,7 @@ struct State {
     std::map<std::string, Injection> injections;
     std::map<std::string, Spoiled> spoiled; ///< by a piece of the kernel's name
     uint64_t nextNodeId = 1, launches = 0, graphLaunches = 0, moduleLoads = 0, fills = 0,
-             earlyLaunches = 0;
+             earlyLaunches = 0, clusterLaunches = 0;
     int primaryContexts = 0;
     void (*observer)(const char* name, uint64_t begin, uint64_t end, uint64_t node) = nullptr;
     void (*cloned)(Node* original, Node* copy) = nullptr; ///< while a graph is made executable
@@ -164,7 +165,8 @@ struct KernelCall {
     Function* function;
     unsigned grid[3], block[3];
     unsigned sharedBytes;
-    bool early; ///< it may be started while the kernel before it runs
+    bool early;                 ///< it may be started while the kernel before it runs
+    unsigned clusterBlocks = 1; ///< along x
 };
 
 /// Adds the launch to the stream. An early one must come behind a kernel and finds all device

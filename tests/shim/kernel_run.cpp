@@ -226,6 +226,7 @@ void launchAll(const gpu::KernelSet& set, const Arena& arena, const LaunchOrder&
             arguments.push_back(&map);
         simt::Launch launch{kernel.name,  row->entry,         arguments.data(), kernel.grid,
                             kernel.block, kernel.sharedBytes, order.other,      order.other};
+        launch.clusterBlocks = kernel.clusterBlocks;
         if (set.tickets > 0) {
             launch.passed = arena.scratch[0].data();
             launch.passedBytes = arena.scratch[0].size() / 4 * 4;

@@ -72,11 +72,15 @@ ALIKE(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled);
 static_assert(sizeof(TensorMapValue) == sizeof(CUtensorMap) &&
               alignof(TensorMapValue) == alignof(CUtensorMap));
 ALIKE(cuLaunchKernelEx, cuLaunchKernelEx);
+SAME(fuselage::gpu, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
 SAME(fuselage::gpu, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 static_assert(sizeof(LaunchAttribute) == sizeof(CUlaunchAttribute) &&
               offsetof(LaunchAttribute, id) == offsetof(CUlaunchAttribute, id) &&
               offsetof(LaunchAttribute, value) ==
                   offsetof(CUlaunchAttribute, value.programmaticStreamSerializationAllowed));
+static_assert(sizeof(CUlaunchAttribute::value.clusterDim) ==
+                  3 * sizeof(LaunchAttribute::value[0]) &&
+              offsetof(LaunchAttribute, value) == offsetof(CUlaunchAttribute, value.clusterDim));
 static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig) &&
               offsetof(LaunchConfig, grid) == offsetof(CUlaunchConfig, gridDimX) &&
               offsetof(LaunchConfig, block) == offsetof(CUlaunchConfig, blockDimX) &&
