@@ -2,7 +2,7 @@
 // Generator: writes every kernel of the suite, or with a second argument those whose traffic is
 // counted, as one C++ file to the path given.
 #include "gpu/kernels/variant_table.h"
-#include "tests/shim/halo_mutants.h"
+#include "tests/shim/mutants.h"
 #include "tests/shim/suite.h"
 #include "tests/shim/suite_text.h"
 #include "tests/shim/traffic_cases.h"
@@ -43,10 +43,9 @@ void addSuite(Writer& writer) {
         if (!writer.lowered(prepared))
             continue;
         writer.add(prepared, gpu::emitAll(prepared.request).accepted);
-        for (const gpu_suite::HaloMutant& mutant : gpu_suite::haloMutants())
+        for (const gpu_suite::Mutant& mutant : gpu_suite::allMutants())
             if (source.name == mutant.source)
-                writer.add(prepared,
-                           {gpu_suite::mutated(gpu_suite::haloSetOf(prepared.request), mutant)});
+                writer.add(prepared, {gpu_suite::mutated(prepared.request, mutant)});
     }
 }
 

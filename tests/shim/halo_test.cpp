@@ -1,58 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The convolution that stages its picture once: that mistakes of each kind in its text are found,
-// and what its tiles move and multiply on an H200, counted.
+// The convolution that stages its picture once: what its tiles move and multiply on an H200,
+// counted. Mistakes in its text: mutants_test.cpp.
 #include "gpu/kernels/conv_halo.h"
-#include "tests/shim/halo_mutants.h"
-#include "tests/shim/kernel_run.h"
 #include "tests/shim/suite.h"
 
 #include <fmt/format.h>
-#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 namespace {
 
 using namespace fuselage;
 using namespace fuselage::gpu_suite;
-
-Prepared caseOf(const std::string& name) {
-    for (const Case& source : cases())
-        if (source.name == name)
-            return prepare(source);
-    return {};
-}
-
-/// What a run of the set finds, all failures together.
-std::string failuresOf(const Prepared& prepared, const gpu::KernelSet& set) {
-    Random random;
-    std::vector<ReferenceValue> inputs;
-    for (const OperandType& input : prepared.program->inputs)
-        inputs.push_back(dataFor(input, false, random));
-    const std::vector<ReferenceValue> wanted = wantedFor(*prepared.program, inputs);
-    testing::TestPartResultArray results;
-    {
-        const testing::ScopedFakeTestPartResultReporter all(
-            testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
-        runSet(prepared.request, set, inputs, wanted);
-    }
-    std::string out;
-    for (int i = 0; i < results.size(); ++i)
-        out += std::string(results.GetTestPartResult(i).message()) + "\n";
-    return out;
-}
-
-TEST(Halo, mistakesInItsTextAreFound) {
-    for (const HaloMutant& mutant : haloMutants()) {
-        SCOPED_TRACE(mutant.name);
-        const Prepared prepared = caseOf(mutant.source);
-        ASSERT_TRUE(prepared.program);
-        const gpu::KernelSet wrong = mutated(haloSetOf(prepared.request), mutant);
-        ASSERT_EQ(wrong.kernels.size(), 1U) << "its place is not in the text";
-        const std::string failures = failuresOf(prepared, wrong);
-        EXPECT_NE(failures.find(mutant.found), std::string::npos)
-            << "found instead: " << failures.substr(0, 600);
-    }
-}
 
 /// With wgmma_* a tile of results fetches its picture nine times, and the weights: 116 to 173 MB of
 /// these sizes.

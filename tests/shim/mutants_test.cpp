@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mistakes of each kind in a kernel's text are found, by the words that they should be found with.
+#include "tests/shim/kernel_run.h"
+#include "tests/shim/mutants.h"
+#include "tests/shim/suite.h"
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace fuselage;
+using namespace fuselage::gpu_suite;
+
+Prepared caseOf(const std::string& name) {
+    for (const Case& source : cases())
+        if (source.name == name)
+            return prepare(source);
+    return {};
+}
+
+/// What a run of the set finds, all failures together.
+std::string failuresOf(const Prepared& prepared, const gpu::KernelSet& set) {
+    Random random;
+    std::vector<ReferenceValue> inputs;
+    for (const OperandType& input : prepared.program->inputs)
+        inputs.push_back(dataFor(input, false, random));
+    const std::vector<ReferenceValue> wanted = wantedFor(*prepared.program, inputs);
+    testing::TestPartResultArray results;
+    {
+        const testing::ScopedFakeTestPartResultReporter all(
+            testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+        runSet(prepared.request, set, inputs, wanted);
+    }
+    std::string out;
+    for (int i = 0; i < results.size(); ++i)
+        out += std::string(results.GetTestPartResult(i).message()) + "\n";
+    return out;
+}
+
+class Mutants : public testing::TestWithParam<Mutant> {};
+
+TEST_P(Mutants, areFound) {
+    const Mutant& mutant = GetParam();
+    const Prepared prepared = caseOf(mutant.source);
+    ASSERT_TRUE(prepared.program);
+    const gpu::KernelSet wrong = mutated(prepared.request, mutant);
+    ASSERT_EQ(wrong.kernels.size(), 1U) << "its place is not in the text";
+    const std::string failures = failuresOf(prepared, wrong);
+    EXPECT_NE(failures.find(mutant.found), std::string::npos)
+        << "found instead: " << failures.substr(0, 600);
+}
+
+INSTANTIATE_TEST_SUITE_P(Halo, Mutants, testing::ValuesIn(haloMutants()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+} // namespace
