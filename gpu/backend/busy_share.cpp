@@ -53,8 +53,8 @@ Results resultsOf(const Contraction& code) {
     return out;
 }
 
-/// A tile with as many rows and columns takes as long to read its operands as to multiply them: a
-/// guess.
+/// A tile for which a block reads as many rows and columns takes as long to read its operands as to
+/// multiply them: a guess.
 constexpr double readAgain = 64;
 
 } // namespace
@@ -71,8 +71,11 @@ double busyShare(const KernelRequest& request, const Tactic& tactic) {
     const double results = wanted.m * wanted.n * wanted.batch;
     if (!tile || results <= 0)
         return 1;
-    const double tiles =
-        wanted.batch * std::ceil(wanted.m / tile->m) * std::ceil(wanted.n / tile->n);
+    const TileFetches& fetches = set->fetches;
+    const double tiles = fetches.tiles > 0 ? fetches.tiles
+                                           : wanted.batch * std::ceil(wanted.m / tile->m) *
+                                                 std::ceil(wanted.n / tile->n);
+    const double lines = fetches.lines > 0 ? fetches.lines : tile->m + tile->n;
     // Where sums are shared there are more blocks than tiles; persistent blocks take many.
     const std::array<uint32_t, 3>& grid = set->kernels[0].grid;
     const double blocks = std::max(tiles, static_cast<double>(grid[0]) * grid[1] * grid[2]);
@@ -80,7 +83,7 @@ double busyShare(const KernelRequest& request, const Tactic& tactic) {
     const double rounds = std::ceil(blocks / units);
     const double area = tile->m * tile->n;
     return results / (tiles * area) * (blocks / (rounds * units)) *
-           (area / (area + readAgain * (tile->m + tile->n)));
+           (area / (area + readAgain * lines));
 }
 
 double predictedRun(const KernelRequest& request, const TimeEstimate& program,

@@ -93,6 +93,13 @@ struct PackedOperand {
     Extents extents;             ///< in that order
 };
 
+/// What products by tiles fetch, where that is counted; zeros: it is not.
+struct TileFetches {
+    double tiles = 0; ///< multiplied, those beyond the results among them
+    double lines = 0; ///< rows of A and columns of B that a block fetches for a tile
+    double bytes = 0; ///< of operands, that all blocks ask the second cache for
+};
+
 /// What computes one kernel program: usually one kernel.
 struct KernelSet {
     std::string variant;             ///< name of the row that made it, "row_warp"
@@ -105,6 +112,7 @@ struct KernelSet {
     double tolerance = 0; ///< relative to the largest output, against the reference backend
     /// What its counted clocks leave of the device's peak, where they are counted; 0: they are not.
     double busy = 0;
+    TileFetches fetches;
 };
 
 } // namespace fuselage::gpu

@@ -18,7 +18,7 @@ constexpr TmaTile tmaTiles[] = {
     {"64x128", 64, 128, 8},   {"128x64", 128, 64, 8},
 };
 
-constexpr double assumedMultiprocessors = 132;
+constexpr int64_t assumedMultiprocessors = 132;
 constexpr int64_t reservedBytes = 1024; ///< of shared memory, for the driver
 
 std::optional<Reason> refuseOperands(const KernelRequest& request, const Contraction& code) {
@@ -57,58 +57,110 @@ std::optional<Reason> refuseDevice(const TmaPlan& plan) {
     return std::nullopt;
 }
 
+int64_t unitsOf(const KernelRequest& request) {
+    return std::max<int64_t>(1, request.profile ? static_cast<int64_t>(request.profile->units)
+                                                : assumedMultiprocessors);
+}
+
+/// Rounds of tiles, each multiprocessor or pair of them with one of its own.
+int64_t roundsOf(const TmaPlan& plan, int64_t units) {
+    return divideUp(plan.groups(), std::max<int64_t>(1, units / plan.cluster.blocks()));
+}
+
 /// The plan over a view whose weight may have been packed, or why there is none.
 std::variant<TmaPlan, Reason> planOf(const KernelRequest& request, ContractionView& view,
-                                     const TmaTile& tile) {
-    auto a = tmaOperand(request, view, tile, true);
+                                     const TmaTile& tile, const TmaCluster& cluster) {
+    auto a = tmaOperand(request, view, tile, cluster, true);
     if (auto* reason = std::get_if<Reason>(&a))
         return std::move(*reason);
-    auto b = tmaOperand(request, view, tile, false);
+    auto b = tmaOperand(request, view, tile, cluster, false);
     if (std::holds_alternative<Reason>(b) && packB(request, view))
-        b = tmaOperand(request, view, tile, false);
+        b = tmaOperand(request, view, tile, cluster, false);
     if (auto* reason = std::get_if<Reason>(&b))
         return std::move(*reason);
-    TmaPlan plan{request, view, tile, std::move(std::get<TmaOperand>(a)),
-                 std::move(std::get<TmaOperand>(b))};
-    const double units = request.profile ? request.profile->units : assumedMultiprocessors;
-    plan.blocks = std::clamp<int64_t>(static_cast<int64_t>(units), 1, plan.tiles());
+    TmaPlan plan{
+        request, view, tile, std::move(std::get<TmaOperand>(a)), std::move(std::get<TmaOperand>(b)),
+        cluster};
+    plan.clusters = std::clamp<int64_t>(unitsOf(request) / cluster.blocks(), 1, plan.groups());
     if (auto reason = refuseDevice(plan))
         return std::move(*reason);
     return plan;
 }
 
-EmitResult emitTma(const std::string& name, const TmaTile& tile, const KernelRequest& request) {
+/// The pairs of blocks that take the fewest rounds, of equals those that fetch least, or why none
+/// shares anything or only with more rounds than blocks alone.
+std::variant<TmaCluster, Reason> pairOf(const KernelRequest& request, const ContractionView& view,
+                                        const TmaTile& tile) {
+    const auto planWith = [&](const TmaCluster& cluster) {
+        return TmaPlan{request, view, tile, {}, {}, cluster};
+    };
+    const int64_t units = unitsOf(request), alone = roundsOf(planWith({}), units);
+    std::optional<TmaCluster> best;
+    const auto costOf = [&](const TmaCluster& cluster) {
+        const TmaPlan plan = planWith(cluster);
+        return std::pair(roundsOf(plan, units), plan.fetchedBytes());
+    };
+    if (view.mCount > tile.m)
+        best = TmaCluster{2, 1};
+    if (view.nCount > tile.n && (!best || costOf({1, 2}) < costOf(*best)))
+        best = TmaCluster{1, 2};
+    if (!best)
+        return refusal("occupancy", "one tile has nobody to share an operand with");
+    if (const int64_t rounds = costOf(*best).first; rounds > alone)
+        return refusal("occupancy",
+                       fmt::format("pairs of tiles take {} rounds, single ones {}", rounds, alone));
+    return *best;
+}
+
+EmitResult emitTma(const std::string& name, const TmaTile& tile, bool paired,
+                   const KernelRequest& request) {
     const auto& code = std::get<Contraction>(request.program->code);
     if (auto reason = refuseOperands(request, code))
         return finish(name.c_str(), request, PartResult(*reason));
     ContractionView view = viewOf(request);
     if (auto reason = refuseSizes(view, tile))
         return finish(name.c_str(), request, PartResult(*reason));
-    auto plan = planOf(request, view, tile);
-    if (auto* reason = std::get_if<Reason>(&plan))
+    TmaCluster cluster;
+    if (paired) {
+        auto pair = pairOf(request, view, tile);
+        if (auto* reason = std::get_if<Reason>(&pair))
+            return finish(name.c_str(), request, PartResult(*reason));
+        cluster = std::get<TmaCluster>(pair);
+    }
+    auto made = planOf(request, view, tile, cluster);
+    if (auto* reason = std::get_if<Reason>(&made))
         return finish(name.c_str(), request, PartResult(*reason));
+    const auto& plan = std::get<TmaPlan>(made);
     const ResultLanes lanes = widestResults(view);
     const EpilogueText epilogue(request, view, lanes, tmaEndOf(lanes));
     SetNeeds needs;
     if (view.packed)
         needs.packed = {*view.packed};
-    return finishInOrder(name.c_str(), request, {tmaPart(std::get<TmaPlan>(plan), epilogue)},
-                         std::move(needs));
+    EmitResult out =
+        finishInOrder(name.c_str(), request, {tmaPart(plan, epilogue)}, std::move(needs));
+    if (auto* set = std::get_if<KernelSet>(&out))
+        set->fetches = {static_cast<double>(plan.tiles()),
+                        static_cast<double>(plan.ownRows() + plan.ownColumns()),
+                        static_cast<double>(plan.fetchedBytes())};
+    return out;
 }
 
 } // namespace
 
 std::vector<VariantRow> tmaVariants() {
     std::vector<VariantRow> out;
-    for (const TmaTile& tile : tmaTiles) {
-        const std::string name = fmt::format("tma_{}", tile.name);
-        out.push_back(
-            {name, ProgramKind::Contraction,
-             [name, &tile](const KernelRequest& request) { return emitTma(name, tile, request); },
-             fmt::format("tensor cores of sm_90 (wgmma) fed by TMA, {} x {} results a "
-                         "warpgroup, two in turn",
-                         tile.m, tile.n)});
-    }
+    for (const bool paired : {false, true})
+        for (const TmaTile& tile : tmaTiles) {
+            const std::string name = fmt::format("tma_{}{}", tile.name, paired ? "_pair" : "");
+            out.push_back(
+                {name, ProgramKind::Contraction,
+                 [name, &tile, paired](const KernelRequest& request) {
+                     return emitTma(name, tile, paired, request);
+                 },
+                 fmt::format("tensor cores of sm_90 (wgmma) fed by TMA, {} x {} results "
+                             "a warpgroup, two in turn{}",
+                             tile.m, tile.n, paired ? "; two blocks share an operand" : "")});
+        }
     return out;
 }
 

@@ -28,7 +28,14 @@ private:
     std::string functions() const;
     std::string setup() const;
     std::string producer() const;
-    std::string copy(const char* name, const TmaOperand& operand, int map) const;
+    std::string copy(const TmaOperand& operand, bool isA) const;
+    std::string turns(const std::string& indent, const std::string& first, int64_t step) const;
+    std::string giveBack(const std::string& indent, const std::string& condition) const;
+    bool paired() const { return m_plan.cluster.blocks() > 1; }
+    const char* firstOfBlock() const { return paired() ? "block / 2u" : "block"; }
+    /// No tile reaches beyond the results.
+    bool wholeM() const { return m_view.mCount % (m_tile.m * m_plan.cluster.m) == 0; }
+    bool wholeN() const { return m_view.nCount % (m_tile.n * m_plan.cluster.n) == 0; }
     std::string consumer() const;
     std::string products() const;
     std::string results() const;
@@ -43,12 +50,14 @@ private:
     const EpilogueText& m_epilogue;
 };
 
-/// Where a tile lies: bands of rows of tiles, so that what is multiplied at a time is about as wide
-/// as high and shares its operands in the cache; and a position in the ring `count` stages on.
+/// Where a tile, or those of a cluster, lie: bands of rows of tiles, so that what is multiplied at
+/// a time is about as wide as high and shares its operands in the cache; and a position in the ring
+/// `count` stages on.
 std::string TmaEmitter::functions() const {
-    const int64_t m = m_plan.tilesM(), n = m_plan.tilesN();
-    const double square =
-        std::sqrt(static_cast<double>(m_plan.blocks) * m_tile.n / static_cast<double>(m_tile.m));
+    const int64_t m = m_plan.groupsM(), n = m_plan.groupsN();
+    const TmaCluster& cluster = m_plan.cluster;
+    const double square = std::sqrt(static_cast<double>(m_plan.clusters * m_tile.n * cluster.n) /
+                                    static_cast<double>(m_tile.m * cluster.m));
     const int64_t height = std::clamp<int64_t>(std::llround(square), 1, m);
     const int64_t last = m - (m - 1) / height * height; // of the last band
     return fmt::format(
@@ -74,38 +83,75 @@ std::string TmaEmitter::setup() const {
         "    const int lane = threadIdx.x % 32u;\n" // all lanes of a warp go the same way:
         "    const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32u), 0);\n"
         "    if (threadIdx.x == 0) {{\n        for (int i = 0; i < {1}; ++i) {{\n"
-        "            initBarrier(full + i, 1);\n            initBarrier(empty + i, 4);\n"
+        "            initBarrier(full + i, 1);\n            initBarrier(empty + i, {2});\n"
         "        }}\n        initBarrier(turn, 1);\n        initBarrier(turn + 1, 1);\n"
         "        publishBarriers();\n        fetchMap(map0);\n        fetchMap(map1);\n"
-        "    }}\n    __syncthreads();\n",
-        m_tile.ringBytes() + 8 * tmaSlabBytes, m_tile.stages);
+        "    }}\n    {3}();\n{4}",
+        m_tile.ringBytes() + 8 * tmaSlabBytes, m_tile.stages, 4 * m_plan.cluster.blocks(),
+        paired() ? "meetCluster" : "__syncthreads",
+        paired()
+            ? fmt::format("    const unsigned inCluster = block % {}u;\n", m_plan.cluster.blocks())
+            : "");
 }
 
-std::string TmaEmitter::copy(const char* name, const TmaOperand& operand, int map) const {
-    return fmt::format("                    const int {0}At[] = {{{1}}};\n"
-                       "                    copyBox(to{2}, map{3}, full + stage, {0}At);\n",
-                       name,
-                       joined(operand.coordinates, [](const std::string& text) { return text; }),
-                       map == 0 ? "" : fmt::format(" + {}", m_tile.m * tmaRowBytes), map);
+/// The box of an operand for a stage; what the cluster shares goes to all of its blocks.
+std::string TmaEmitter::copy(const TmaOperand& operand, bool isA) const {
+    const int sharers = isA ? m_plan.cluster.n : m_plan.cluster.m;
+    const int own = (isA ? m_plan.ownRows() : m_plan.ownColumns()) * tmaRowBytes;
+    return fmt::format(
+        "                    const int {0}At[] = {{{1}}};\n"
+        "                    copyBox{2}(to{3}{4}, map{5}, full + stage, {0}At);\n",
+        isA ? "a" : "b", joined(operand.coordinates, [](const std::string& text) { return text; }),
+        sharers == 1 ? "" : fmt::format("<{}, {}u>", operand.map.box.size(), (1 << sharers) - 1),
+        isA ? "" : fmt::format(" + {}", m_tile.m * tmaRowBytes),
+        sharers == 1 ? "" : fmt::format(" + inCluster * {}u", own), isA ? 0 : 1);
+}
+
+/// A loop over the tiles of a block, `step` clusters on at a time, and where each lies.
+std::string TmaEmitter::turns(const std::string& indent, const std::string& first,
+                              int64_t step) const {
+    const TmaCluster& cluster = m_plan.cluster;
+    std::string out = fmt::format("#pragma unroll 1\n"
+                                  "{0}for (unsigned tile = {1}; tile < {2}u; tile += {3}u) {{\n"
+                                  "{0}    unsigned batch, tileM, tileN;\n"
+                                  "{0}    @place(tile, batch, tileM, tileN);\n",
+                                  indent, first, m_plan.groups(), step * m_plan.clusters);
+    if (cluster.m > 1)
+        out += fmt::format("{}    tileM = tileM * {}u + inCluster;\n", indent, cluster.m);
+    if (cluster.n > 1)
+        out += fmt::format("{}    tileN = tileN * {}u + inCluster;\n", indent, cluster.n);
+    return out;
+}
+
+/// A warp says that it has used the stage before, to all who fill it.
+std::string TmaEmitter::giveBack(const std::string& indent, const std::string& condition) const {
+    const std::string also = condition.empty() ? "" : " && " + condition;
+    if (!paired())
+        return fmt::format("{0}if (lane == 0{1})\n{0}    arrive(empty + before);\n", indent, also);
+    return fmt::format("{0}if (lane < {2}{1})\n{0}    arriveIn(lane, empty + before);\n", indent,
+                       also, m_plan.cluster.blocks());
 }
 
 std::string TmaEmitter::producer() const {
+    const char* wait = paired() ? "waitForCluster" : "waitBarrier";
+    const std::string leave =
+        paired() ? fmt::format("#pragma unroll 1\n            for (int i = 0; i < {}; ++i) {{\n"
+                               "                waitForCluster(empty + stage, parity);\n"
+                               "                @advance<1>(stage, parity);\n            }}\n",
+                               m_tile.stages)
+                 : "";
     return fmt::format("        releaseRegisters<{0}>();\n        if (threadIdx.x == 0) {{\n"
-                       "            int stage = 0;\n            unsigned parity = 1;\n"
-                       "#pragma unroll 1\n"
-                       "            for (unsigned tile = block; tile < {1}u; tile += {2}u) {{\n"
-                       "                unsigned batch, tileM, tileN;\n"
-                       "                @place(tile, batch, tileM, tileN);\n",
-                       producerRegisters, m_plan.tiles(), m_plan.blocks) +
-           m_plan.a.setup + m_plan.b.setup +
+                       "            int stage = 0;\n            unsigned parity = 1;\n",
+                       producerRegisters) +
+           turns("            ", firstOfBlock(), 1) + m_plan.a.setup + m_plan.b.setup +
            fmt::format("#pragma unroll 1\n                for (int k = 0; k < {0}; ++k) {{\n"
                        "                    unsigned char* const to = sharedMemory + stage * {1};\n"
-                       "                    waitBarrier(empty + stage, parity);\n"
+                       "                    {2}(empty + stage, parity);\n"
                        "                    arriveExpecting(full + stage, {1});\n",
-                       m_plan.tilesK(), m_tile.stageBytes()) +
-           copy("a", m_plan.a, 0) + copy("b", m_plan.b, 1) +
-           "                    @advance<1>(stage, parity);\n                }\n            }\n"
-           "        }\n";
+                       m_plan.tilesK(), m_tile.stageBytes(), wait) +
+           copy(m_plan.a, true) + copy(m_plan.b, false) +
+           "                    @advance<1>(stage, parity);\n                }\n            }\n" +
+           leave + "        }\n";
 }
 
 /// The products of a tile; a stage is given back when the products of the next one are under way.
@@ -128,16 +174,14 @@ std::string TmaEmitter::products() const {
         "                        multiplyGroup<{5}, {6}>(sums[i], rowsA + i * 512 + step * 2,\n"
         "                                                rowsB + step * 2);\n"
         "                commitProducts();\n                waitProducts<1>();\n"
-        "                __syncwarp();\n"
-        "                if (lane == 0 && k > 0)\n                    arrive(empty + before);\n"
+        "                __syncwarp();\n{7}"
         "                before = stage;\n                @advance<1>(stage, parity);\n"
         "            }}\n            if (threadIdx.x % 128u == 0)\n"
         "                arrive(turn + (group ^ 1));\n"
-        "            waitProducts<0>();\n            __syncwarp();\n"
-        "            if (lane == 0)\n                arrive(empty + before);\n"
+        "            waitProducts<0>();\n            __syncwarp();\n{8}"
         "            @advance<{2}>(stage, parity);\n",
         m_tile.pieces(), m_tile.n / 8, m_plan.tilesK(), m_tile.stageBytes(), m_tile.m * tmaRowBytes,
-        m_tile.n, element);
+        m_tile.n, element, giveBack("                ", "k > 0"), giveBack("            ", ""));
 }
 
 /// `width` sums of a row from the slab, to x.
@@ -190,8 +234,8 @@ std::string TmaEmitter::endColumns() const {
 
 /// The condition that a result is none.
 std::string TmaEmitter::outside() const {
-    std::string out = m_view.mCount % m_tile.m == 0 ? "" : fmt::format("m >= {}u", m_view.mCount);
-    if (m_view.nCount % m_tile.n != 0)
+    std::string out = wholeM() ? "" : fmt::format("m >= {}u", m_view.mCount);
+    if (!wholeN())
         out += fmt::format("{}n >= {}u", out.empty() ? "" : " || ", m_view.nCount);
     return out;
 }
@@ -225,14 +269,14 @@ std::string TmaEmitter::results() const {
         fmt::format("#pragma unroll\n            for (int j = 0; j < {}; ++j) {{\n", m_tile.n / 64);
     if (columns) {
         const int width = m_epilogue.lanes().width;
-        out += fmt::format("                const int column = lane % {} * {};\n"
-                           "                const unsigned n = tileN * {}u + j * 64 + column;\n"
-                           "                @Columns columns;\n                {}{};\n",
-                           64 / width, width, m_tile.n,
-                           m_view.nCount % m_tile.n == 0
-                               ? std::string()
-                               : fmt::format("if (n < {}u)\n                    ", m_view.nCount),
-                           m_epilogue.columnsCall("columns", "batch", "n"));
+        out +=
+            fmt::format("                const int column = lane % {} * {};\n"
+                        "                const unsigned n = tileN * {}u + j * 64 + column;\n"
+                        "                @Columns columns;\n                {}{};\n",
+                        64 / width, width, m_tile.n,
+                        wholeN() ? std::string()
+                                 : fmt::format("if (n < {}u)\n                    ", m_view.nCount),
+                        m_epilogue.columnsCall("columns", "batch", "n"));
     }
     return out +
            fmt::format(
@@ -255,14 +299,9 @@ std::string TmaEmitter::consumer() const {
                        "        float* const slab = reinterpret_cast<float*>(sharedMemory + {1}) + "
                        "(warp - 4) * {2};\n"
                        "        int stage = 0;\n        unsigned parity = 0, mine = group ^ 1;\n"
-                       "        if (group == 1)\n            @advance<{3}>(stage, parity);\n"
-                       "#pragma unroll 1\n"
-                       "        for (unsigned tile = block + group * {4}u; tile < {5}u; tile += "
-                       "{6}u) {{\n"
-                       "            unsigned batch, tileM, tileN;\n"
-                       "            @place(tile, batch, tileM, tileN);\n",
-                       consumerRegisters, m_tile.ringBytes(), tmaSlabBytes / 4, m_plan.tilesK(),
-                       m_plan.blocks, m_plan.tiles(), 2 * m_plan.blocks) +
+                       "        if (group == 1)\n            @advance<{3}>(stage, parity);\n",
+                       consumerRegisters, m_tile.ringBytes(), tmaSlabBytes / 4, m_plan.tilesK()) +
+           turns("        ", fmt::format("{} + group * {}u", firstOfBlock(), m_plan.clusters), 2) +
            products() + results() + "        }\n";
 }
 
@@ -272,12 +311,22 @@ KernelPart TmaEmitter::emit() const {
         "{} x {} x {} x {} products: tiles of {}, two warpgroups in turn, {} stages of {} bytes",
         m_view.batchCount, m_view.mCount, m_view.nCount, m_view.kCount, m_tile.name, m_tile.stages,
         m_tile.stageBytes())};
+    if (paired())
+        part.comment.push_back(
+            fmt::format("two blocks a cluster, tiles {}: each fetches half of {} for both",
+                        m_plan.cluster.m > 1 ? "below each other" : "side by side",
+                        m_plan.cluster.m > 1 ? "B" : "A"));
+    part.comment.push_back(
+        fmt::format("operands fetched from the second cache: {} bytes", m_plan.fetchedBytes()));
     part.helpers = {"vectors", "async", "wgmma", "tma"};
+    if (paired())
+        part.helpers.emplace_back("cluster");
     part.ownArch = true;
     part.functions = functions() + m_epilogue.text();
     part.body =
         setup() + "    if (warp < 4) {\n" + producer() + "    } else {\n" + consumer() + "    }\n";
-    part.blocks = m_plan.blocks;
+    part.blocks = m_plan.blocks();
+    part.clusterBlocks = static_cast<uint32_t>(m_plan.cluster.blocks());
     part.threads = tmaThreads;
     part.sharedBytes = static_cast<uint32_t>(m_plan.sharedBytes());
     part.residentBlocks = 1;

@@ -8,10 +8,15 @@
 // with k = 768, which a kernel whose warpgroups end a tile together adds to each tile. A turn ends
 // when the last stage of its tile was full: a barrier tells two phases apart and no more, so nobody
 // may wait for a stage whose phase before has not ended.
+// In a cluster of two (cluster.cuh) the blocks take neighbouring tiles in step and share an
+// operand: each fetches half of it for both. A stage is therefore empty when the warps of both
+// blocks said so, to each producer, and a producer stays until all stages are empty once more: then
+// nobody will arrive at its barriers, and all that was copied into its stages has been used.
 // Operands come without prologue, k innermost; the epilogue is that of all contractions.
 #pragma once
 
 #include "gpu/kernels/contraction_epilogue.h"
+#include "gpu/kernels/parts.h"
 
 #include <optional>
 #include <string>
@@ -30,6 +35,14 @@ struct TmaTile {
     int ringBytes() const { return stages * stageBytes(); }
 };
 
+/// Blocks of a cluster, whose tiles lie below each other (and share B) or side by side (and share
+/// A): one of the two numbers is 1.
+struct TmaCluster {
+    int m = 1, n = 1;
+
+    int blocks() const { return m * n; }
+};
+
 constexpr int tmaThreads = 384, tmaRowBytes = 128;
 constexpr int tmaSlabBytes = 16 * 64 * 4; ///< in which a warp turns its sums, 64 columns at a time
 
@@ -46,22 +59,36 @@ struct TmaPlan {
     const ContractionView& view;
     const TmaTile& tile;
     TmaOperand a, b;
-    int64_t blocks = 1; ///< that stay
+    TmaCluster cluster;
+    int64_t clusters = 1; ///< that stay; of one block each where there are none
 
-    int64_t tilesM() const { return (view.mCount + tile.m - 1) / tile.m; }
-    int64_t tilesN() const { return (view.nCount + tile.n - 1) / tile.n; }
-    int64_t tiles() const { return view.batchCount * tilesM() * tilesN(); }
-    int64_t tilesK() const { return (view.kCount + 63) / 64; }
+    /// Tiles that a cluster takes at a time, those beyond the results among them: how many lie
+    /// below each other and side by side, and all.
+    int64_t groupsM() const { return divideUp(view.mCount, int64_t{tile.m} * cluster.m); }
+    int64_t groupsN() const { return divideUp(view.nCount, int64_t{tile.n} * cluster.n); }
+    int64_t groups() const { return view.batchCount * groupsM() * groupsN(); }
+    int64_t tiles() const { return groups() * cluster.blocks(); }
+    int64_t blocks() const { return clusters * cluster.blocks(); }
+    int64_t tilesK() const { return divideUp(view.kCount, 64); }
+
+    /// Rows of A and columns of B that a block fetches itself for a stage, and the bytes of
+    /// operands that all blocks ask the second cache for.
+    int ownRows() const { return tile.m / cluster.n; }
+    int ownColumns() const { return tile.n / cluster.m; }
+    int64_t fetchedBytes() const {
+        return tiles() * tilesK() * (ownRows() + ownColumns()) * tmaRowBytes;
+    }
     int sharedBytes() const {
         return tile.ringBytes() + 8 * tmaSlabBytes + (2 * tile.stages + 2) * 8;
     }
 };
 
-/// Refuses an operand that TMA cannot read: k not innermost, addresses or strides that
-/// are no multiples of 16 bytes, rows of several strides, strides within a row.
+/// Its boxes are what a block fetches of a stage. Refuses an operand that TMA cannot read: k not
+/// innermost, addresses or strides that are no multiples of 16 bytes, rows of several strides,
+/// strides within a row.
 std::variant<TmaOperand, Reason> tmaOperand(const KernelRequest& request,
                                             const ContractionView& view, const TmaTile& tile,
-                                            bool isA);
+                                            const TmaCluster& cluster, bool isA);
 
 /// How the kernel ends such results: the epilogue's text must be made for it.
 EpilogueEnd tmaEndOf(const ResultLanes& lanes);

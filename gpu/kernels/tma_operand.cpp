@@ -22,8 +22,8 @@ struct MapDim {
 
 /// The dims of the rows and of the batch, or why there are none.
 std::variant<std::vector<MapDim>, Reason> outerDims(const ContractionView& view,
-                                                    const TmaTile& tile, bool isA,
-                                                    const KernelOperand& operand) {
+                                                    const TmaTile& tile, const TmaCluster& cluster,
+                                                    bool isA, const KernelOperand& operand) {
     const std::vector<KernelOperand> operands = {operand};
     const Extents& axis = isA ? view.m : view.n;
     const LoopNest rows =
@@ -33,10 +33,11 @@ std::variant<std::vector<MapDim>, Reason> outerDims(const ContractionView& view,
     if (rows.loops().size() > 1)
         return refusal("layout", "rows of several strides are no box");
     const int64_t inner = (view.kCount * 2 + unit - 1) / unit * unit / 2;
-    std::vector<MapDim> out = {{count, count == 1 ? inner : rows.innerStride(0),
-                                isA ? tile.m : tile.n,
-                                fmt::format("static_cast<int>({} * {}u)", isA ? "tileM" : "tileN",
-                                            isA ? tile.m : tile.n)}};
+    const int all = isA ? tile.m : tile.n, sharers = isA ? cluster.n : cluster.m;
+    std::vector<MapDim> out = {
+        {count, count == 1 ? inner : rows.innerStride(0), all / sharers,
+         fmt::format("static_cast<int>({} * {}u{})", isA ? "tileM" : "tileN", all,
+                     sharers == 1 ? "" : fmt::format(" + inCluster * {}u", all / sharers))}};
     for (size_t i = 0; i < batch.loops().size(); ++i)
         if (const Loop& loop = batch.loops()[i]; loop.strides[0] != 0)
             out.push_back({loop.extent, loop.strides[0], 1,
@@ -57,12 +58,12 @@ KernelArgument memoryOf(const KernelRequest& request, const ContractionView& vie
 
 std::variant<TmaOperand, Reason> tmaOperand(const KernelRequest& request,
                                             const ContractionView& view, const TmaTile& tile,
-                                            bool isA) {
+                                            const TmaCluster& cluster, bool isA) {
     const KernelOperand& operand = isA ? view.a : view.b;
     const LoopNest k = axisNest(view, view.k, view.resultDims(), {operand});
     if (k.loops().size() != 1 || k.innerStride(0) != 1)
         return refusal("layout", "TMA wants k innermost");
-    auto outer = outerDims(view, tile, isA, operand);
+    auto outer = outerDims(view, tile, cluster, isA, operand);
     if (auto* reason = std::get_if<Reason>(&outer))
         return std::move(*reason);
     auto& dims = std::get<std::vector<MapDim>>(outer);

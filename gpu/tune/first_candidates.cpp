@@ -13,9 +13,11 @@ namespace {
 /// Of one kind no more: sizes of its tile are predicted alike.
 constexpr size_t mostOfKind = 2;
 
-/// "tensor" of "tensor_64x64 2", "cudnn" of "cudnn e5".
-std::string_view kindOf(const std::string& name) {
-    return std::string_view(name).substr(0, name.find_first_of("_ "));
+/// "tensor" of "tensor_64x64 2", "cudnn" of "cudnn e5"; and whether its blocks share operands,
+/// since those may be faster or slower than any without.
+std::pair<std::string_view, bool> kindOf(const std::string& name) {
+    return {std::string_view(name).substr(0, name.find_first_of("_ ")),
+            name.find("_pair") != std::string::npos};
 }
 
 /// One key's candidates in the order in which they are worth building: the fastest, its judge, the
@@ -28,7 +30,7 @@ std::vector<size_t> orderOf(const std::vector<OfferedCandidate>& offered) {
         return x.seconds != y.seconds ? x.seconds < y.seconds : x.name < y.name;
     });
     std::vector<size_t> out;
-    std::map<std::string_view, size_t> ofKind;
+    std::map<std::pair<std::string_view, bool>, size_t> ofKind;
     for (size_t i : byTime)
         if (!offered[i].plain && ofKind[kindOf(offered[i].name)]++ < mostOfKind)
             out.push_back(i);

@@ -111,9 +111,10 @@ TEST_F(TensorMaps, areMadeForTheAddressesOfALaunch) {
     }
 }
 
-TEST_F(TensorMaps, areKeptByACapturedGraph) {
-    auto tactic = this->tactic("tma_64x128");
+TEST_F(TensorMaps, andClustersAreKeptByACapturedGraph) {
+    auto tactic = this->tactic("tma_64x128_pair");
     ASSERT_NE(tactic, nullptr);
+    const uint64_t before = fake().now().clusterLaunches;
     const DeviceMemory in = memoryOfX();
     auto out = m_device->allocate(rows * columns * 2);
     ASSERT_TRUE(out);
@@ -125,6 +126,40 @@ TEST_F(TensorMaps, areKeptByACapturedGraph) {
     ASSERT_TRUE(graph) << graph.error().text();
     ASSERT_TRUE(graph->launch(m_stream));
     expectResults(*out);
+    EXPECT_EQ(fake().now().clusterLaunches - before, 1U);
+}
+
+/// Behind another kernel the launch has both attributes.
+TEST_F(TensorMaps, clustersAreLaunchedEarlyToo) {
+    auto tactic = this->tactic("tma_128x128_pair");
+    ASSERT_NE(tactic, nullptr);
+    ASSERT_EQ(tactic->kernels()->kernels[0].clusterBlocks, 2U);
+    const DeviceMemory in = memoryOfX();
+    auto out = m_device->allocate(rows * columns * 2);
+    ASSERT_TRUE(out);
+    const DevicePointer inputs[] = {in.address(), 0}, outputs[] = {out->address()};
+    const FakeCudaCounts before = fake().now();
+    m_stream.launchEarly(true);
+    auto capture = StreamCapture::begin(m_stream);
+    ASSERT_TRUE(capture);
+    for (int launch = 0; launch < 2; ++launch)
+        ASSERT_TRUE(tactic->enqueue(m_stream, {inputs, outputs, 0})) << fake().message();
+    EXPECT_EQ(m_stream.earlyLaunches(), 1U);
+    auto graph = capture->finish();
+    ASSERT_TRUE(graph && graph->launch(m_stream));
+    expectResults(*out);
+    EXPECT_EQ(fake().now().clusterLaunches - before.clusterLaunches, 2U);
+    EXPECT_EQ(fake().now().earlyLaunches - before.earlyLaunches, 1U);
+}
+
+TEST_F(TensorMaps, gridsThatAreNoMultipleOfAClusterAreRefusedByTheDriver) {
+    KernelLaunch launch;
+    launch.name = "odd";
+    launch.grid = {3, 1, 1};
+    launch.clusterBlocks = 2;
+    auto launched = m_stream.launch(launch);
+    ASSERT_FALSE(launched);
+    EXPECT_STREQ(fake().message(), "a grid that is no multiple of its clusters");
 }
 
 TEST_F(TensorMaps, whatTheDriverRefusesIsAnErrorOfTheLaunch) {

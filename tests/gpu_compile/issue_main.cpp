@@ -202,28 +202,32 @@ void Gate::depthwise() {
 /// unit issues one instruction a clock for each of a warpgroup's four warps.
 void Gate::epilogue() {
     constexpr int m = 192, n = 128, k = 768;
-    const LoopedRow row = {"linear + bias + GELU, 6304x768x3072",
-                           "(float16[6304,768] x, float16[3072,768] w, float16[3072] b) => "
-                           "(float16[6304,3072] y) "
-                           "<float half = {0.5}, float one = {1.0}, float root = {1.41421356}> "
-                           "{ h = Cast<to=10>(half) o = Cast<to=10>(one) r = Cast<to=10>(root) "
-                           "a = Gemm<transB=1>(x, w, b) d = Div(a, r) e = Erf(d) p = Add(e, o) "
-                           "q = Mul(a, p) y = Mul(q, h) }",
-                           "tma_192x128",
-                           {}};
-    const Looped kernel = compile(row);
-    const int trips = tripsOf(kernel.source, "first");
-    double issued = 0, stores = 0;
-    for (const machine_code::Instructions& part : kernel.code) {
-        const int rounds = part.globalStores > 0 ? trips : 1;
-        issued += 1.0 * part.total * rounds;
-        stores += 1.0 * part.globalStores * rounds;
+    LoopedRow row = {"linear + bias + GELU, 6304x768x3072",
+                     "(float16[6304,768] x, float16[3072,768] w, float16[3072] b) => "
+                     "(float16[6304,3072] y) "
+                     "<float half = {0.5}, float one = {1.0}, float root = {1.41421356}> "
+                     "{ h = Cast<to=10>(half) o = Cast<to=10>(one) r = Cast<to=10>(root) "
+                     "a = Gemm<transB=1>(x, w, b) d = Div(a, r) e = Erf(d) p = Add(e, o) "
+                     "q = Mul(a, p) y = Mul(q, h) }",
+                     "",
+                     {}};
+    for (const char* variant : {"tma_192x128", "tma_192x128_pair"}) {
+        row.variant = variant;
+        const Looped kernel = compile(row);
+        const int trips = tripsOf(kernel.source, "first");
+        double issued = 0, stores = 0;
+        for (const machine_code::Instructions& part : kernel.code) {
+            const int rounds = part.globalStores > 0 ? trips : 1;
+            issued += 1.0 * part.total * rounds;
+            stores += 1.0 * part.globalStores * rounds;
+        }
+        if (stores * 8 * 128 != 1.0 * m * n) // results of 16 bytes, threads of a warpgroup
+            issued = 0;                      // and so without trips
+        const double products =
+            2.0 * m * n * k / (profile.fp16MatrixFlops / profile.units / profile.clock);
+        looped(fmt::format("{}, {}", row.name, variant).c_str(), issued, products,
+               "clocks beside a tile's products");
     }
-    if (stores * 8 * 128 != 1.0 * m * n) // results of 16 bytes, threads of a warpgroup
-        issued = 0;                      // and so without trips
-    const double products =
-        2.0 * m * n * k / (profile.fp16MatrixFlops / profile.units / profile.clock);
-    looped(row.name, issued, products, "clocks beside a tile's products");
 }
 
 /// Two tiles of keys make code that goes straight through. Products of single warps are asked for

@@ -35,10 +35,15 @@ const std::map<std::string, uint32_t>& budgets() {
         {"attention_tiled", 128},
         {"attention_wgmma", 128},
         {"tma_128x128", 168},
+        {"tma_128x128_pair", 168},
         {"tma_128x64", 168},
+        {"tma_128x64_pair", 168},
         {"tma_192x128", 168},
+        {"tma_192x128_pair", 168},
         {"tma_64x128", 168},
+        {"tma_64x128_pair", 168},
         {"tma_64x256", 168},
+        {"tma_64x256_pair", 168},
         {"chain_wgmma", 248}, // as below, with two warpgroups
         {"chain_tensor", 248}, // one block a multiprocessor: rows, sums and their fragments
         {"comparison", 136},

@@ -97,7 +97,8 @@ void addTma(Family& out) {
         "<float h = {0.5}, float one = {1.0}, float q = {1.41421356}> { m = MatMul(x, w) "
         "a = Add(m, b) f = Cast<to=1>(a) d = Div(f, q) e = Erf(d) p = Add(e, one) "
         "g = Mul(f, p) z = Mul(g, h) y = Cast<to=10>(z) }",
-        "tma_192x128 tma_128x128 tma_64x256 tma_64x128 tma_128x64");
+        "tma_192x128 tma_128x128 tma_64x256 tma_64x128 tma_128x64 tma_192x128_pair "
+        "tma_128x128_pair tma_64x128_pair tma_128x64_pair");
     add("batch_between_rows",
         "(bfloat16[3,66,40] x, bfloat16[3,40,68] w, bfloat16[3,66,68] r) => (bfloat16[3,66,68] y) "
         "{ m = MatMul(x, w) a = Add(m, r) y = Relu(a) }",
@@ -118,6 +119,22 @@ void addTma(Family& out) {
         "{ c = Conv<kernel_shape=[1,1]>(x, w, b) y = Relu(c) }",
         "tma_128x128 tma_64x128 tma_128x64")
         .placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+    // Clusters of blocks with a tile too few and several turns; more stages than tiles of k.
+    add("pair_rows",
+        "(float16[330,264] x, float16[264,64] w, float16[64] b, float16[330,64] r) => "
+        "(float16[330,64] y) { m = MatMul(x, w) a = Add(m, b) s = Add(a, r) y = Relu(s) }",
+        "tma_128x64_pair")
+        .units = 2;
+    add("pair_columns",
+        "(float16[64,264] x, float16[264,392] w, float16[392] b) => (float16[64,392] y) "
+        "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }",
+        "tma_64x256_pair tma_64x128_pair")
+        .units = 2;
+    add("pair_batch",
+        "(bfloat16[3,130,72] x, bfloat16[3,72,72] w) => (bfloat16[3,130,72] y) "
+        "{ m = MatMul(x, w) y = Sigmoid(m) }",
+        "tma_128x128_pair tma_64x128_pair tma_128x64_pair")
+        .units = 4;
 }
 
 void addTiles(Family& out) {

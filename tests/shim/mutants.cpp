@@ -21,7 +21,9 @@ int replaceAll(std::string& text, const std::string& from, const std::string& to
 } // namespace
 
 std::vector<Mutant> allMutants() {
-    return haloMutants();
+    std::vector<Mutant> out = haloMutants();
+    out.insert(out.end(), pairMutants().begin(), pairMutants().end());
+    return out;
 }
 
 gpu::KernelSet mutated(const gpu::KernelRequest& request, const Mutant& mutant) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels made wrong in one place of their text: what the shim must find. Compiled with the suite.
-// The convolution that stages its picture once.
+// Lists: the convolution that stages its picture once, products of two blocks that share operands.
 #pragma once
 
 #include "gpu/emit/emit.h"
@@ -20,6 +20,7 @@ struct Mutant {
 };
 
 const std::vector<Mutant>& haloMutants();
+const std::vector<Mutant>& pairMutants();
 
 /// All lists.
 std::vector<Mutant> allMutants();

@@ -53,5 +53,7 @@ TEST_P(Mutants, areFound) {
 
 INSTANTIATE_TEST_SUITE_P(Halo, Mutants, testing::ValuesIn(haloMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Pair, Mutants, testing::ValuesIn(pairMutants()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 } // namespace

@@ -155,7 +155,8 @@ void addProducts(Family& out) {
                                 "(float16[256,256] y) "
                                 "{ m = MatMul(x, w) a = Add(m, b) y = Relu(a) }";
     Case& tiles = out.add("product_half", product,
-                          "tma_128x128 tma_64x256 tma_128x64 wgmma_128x256 "
+                          "tma_128x128 tma_64x256 tma_128x64 tma_128x128_pair tma_64x256_pair "
+                          "tma_128x64_pair wgmma_128x256 "
                           "wgmma_128x128 wgmma_128x64 tensor_256x128 "
                           "tensor_128x128 tensor_128x64 tensor_64x128 tensor_64x64 tensor_64x32 "
                           "tensor_32x64 tensor_16x64");

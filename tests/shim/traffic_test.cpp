@@ -27,6 +27,7 @@ struct Measured {
     std::string name, variant;
     size_t inputs = 0, outputs = 0;
     Counts counts;
+    gpu::TileFetches fetches; ///< as the kernel's facts say
 
     const GlobalCounts& input(size_t i) const { return counts.reads[i]; }
     const GlobalCounts& output(size_t i) const { return counts.writes[inputs + i]; }
@@ -51,7 +52,7 @@ Measured measure(const Prepared& prepared, const gpu::KernelSet& set) {
     simt::counts::begin(regionsOf(arena));
     launchAll(set, arena);
     return {prepared.source.name, set.variant, inputs.size(), prepared.request.outputs.size(),
-            simt::counts::end()};
+            simt::counts::end(),  set.fetches};
 }
 
 /// Each kernel that is counted, once.
@@ -143,6 +144,22 @@ bool isMemoryBound(const std::string& name) {
            name == "softmax_float";
 }
 
+const char* const boxes = R"(
+Boxes that TMA copies: KiB fetched, which a second cache is asked for, and KiB that land in shared memory. Blocks of a
+cluster fetch once what they share.
+
+| case | kernel | fetched | landed |
+|---|---|--:|--:|
+)";
+
+std::string boxLineOf(const Measured& one) {
+    const Counts& counts = one.counts;
+    return counts.boxesFetched == 0
+               ? ""
+               : fmt::format("| {} | {} | {} | {} |\n", one.name, one.variant,
+                             counts.boxesFetched / 1024, counts.boxesLanded / 1024);
+}
+
 const char* const tail = R"(
 What is not good, and why it stays:
 
@@ -156,7 +173,6 @@ What is not good, and why it stays:
 - `resize_nearest_half_first`: every result reads its entry of the tables, which stay in the first cache.
 - `attention_tiled`, `float_*` and transposes of narrow elements move an element a lane: coalesced, but
   more instructions than bytes need. `attention_tensor` takes what is stored in 16 bits.
-- `tma_*`: what TMA moves is not counted here, only what threads read and write.
 - `vector_half_along_k`: a warp a result, so 2 bytes of a sector at a time; the results are few.
 )";
 
@@ -230,6 +246,24 @@ TEST(Traffic, tilesMoveWideAndMeetInNoBank) {
     EXPECT_GE(seen, 20U);
 }
 
+TEST(Traffic, aClusterFetchesOnceWhatItsBlocksShare) {
+    size_t pairs = 0;
+    for (const Measured& one : all()) {
+        if (!one.variant.starts_with("tma_"))
+            continue;
+        SCOPED_TRACE(one.name + " " + one.variant);
+        EXPECT_EQ(static_cast<double>(one.counts.boxesFetched), one.fetches.bytes);
+        for (const Measured& other : all())
+            if (other.name == one.name && other.variant == one.variant + "_pair") {
+                ++pairs;
+                EXPECT_EQ(one.counts.boxesLanded, one.counts.boxesFetched);
+                EXPECT_EQ(other.counts.boxesLanded, one.counts.boxesLanded);
+                EXPECT_LE(other.counts.boxesFetched * 4, one.counts.boxesFetched * 3);
+            }
+    }
+    EXPECT_EQ(pairs, 3U);
+}
+
 /// Most of what may be touched and waited for, over the least; see the page's words.
 struct Budget {
     const char* name;
@@ -280,6 +314,9 @@ TEST(Traffic, isWhatThePageSays) {
         text += lineOf(one);
         printPlaces(one);
     }
+    text += boxes;
+    for (const Measured& one : all())
+        text += boxLineOf(one);
     text += tail;
     const char* bless = std::getenv("FUSELAGE_BLESS");
     if (bless != nullptr && std::string(bless) != "0") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much a first result of a network waits for, counted on its plan for an H200 with a device
-// made of a table: candidates that are compiled before it, and that a warm start compiles.
+// made of a table: candidates that are compiled before it, and that a warm start compiles. And what
+// is predicted of products whose blocks share operands.
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/rules.h"
@@ -16,7 +17,8 @@ using namespace fuselage::testing_tune;
 
 namespace {
 
-std::shared_ptr<const Plan> planOf(const std::string& model, const DeviceProfile& profile) {
+std::shared_ptr<const Plan> planOf(const std::string& model, const DeviceProfile& profile,
+                                   int64_t batch = 1) {
     const app::RuleLibrary rules = std::move(*app::requireRuleLibrary({}));
     const auto backend = makePlanningBackend(BackendKind::Cuda, profile);
     Progress progress;
@@ -28,7 +30,7 @@ std::shared_ptr<const Plan> planOf(const std::string& model, const DeviceProfile
     options.backend = backend.get();
     options.fuse.device = profile;
     options.fuse.precision = Precision::Fp16;
-    options.fuse.dims = {{"N", 1}};
+    options.fuse.dims = {{"N", batch}};
     auto analysis = app::analyse(loaded, rules, options, progress);
     EXPECT_TRUE(analysis) << analysis.error().text();
     return analysis->after.plan;
@@ -131,6 +133,42 @@ TEST(ColdStart, TheFirstResultOfResnet50WaitsForAtMost60Candidates) {
     ASSERT_TRUE(warm);
     EXPECT_EQ(built, steps);
     EXPECT_EQ(device.opened, opened) << "a warm start measures nothing";
+}
+
+/// Seconds of a step's fastest product fed by TMA: of blocks alone, and of pairs; 0: there is none.
+std::pair<double, double> predictedProducts(const KernelRequest& request,
+                                            const TimeEstimate& program) {
+    std::pair<double, double> out;
+    for (KernelSet& set : emitAll(request).accepted) {
+        if (!set.variant.starts_with("tma_"))
+            continue;
+        double& best = set.variant.ends_with("_pair") ? out.second : out.first;
+        const EmittedTactic tactic(std::move(set), false);
+        const double seconds = predictedRun(request, program, tactic);
+        best = best == 0 ? seconds : std::min(best, seconds);
+    }
+    return out;
+}
+
+TEST(Pairs, arePredictedToBeFasterWhereBlocksShareHalfOfAnOperand) {
+    const DeviceProfile profile = *deviceProfile("h200");
+    const RequestTarget target{profile, profile.arch, 0};
+    for (const char* model : {"vit_b_16", "bert_base", "resnet50"}) {
+        SCOPED_TRACE(model);
+        const auto plan = planOf(model, profile, 32);
+        double alone = 0, both = 0;
+        for (const Step& step : plan->steps) {
+            const KernelRequest request = requestOf(*plan, step, target);
+            if (!std::holds_alternative<Contraction>(step.program.code))
+                continue;
+            const auto [single, pair] = predictedProducts(request, step.predicted);
+            alone += single;
+            both += pair > 0 ? std::min(single, pair) : single;
+        }
+        RecordProperty(std::string(model) + "_alone_us", std::to_string(alone * 1e6));
+        RecordProperty(std::string(model) + "_pairs_us", std::to_string(both * 1e6));
+        EXPECT_LT(both, alone * 0.95);
+    }
 }
 
 } // namespace
