@@ -116,7 +116,8 @@ void startBlock(size_t threads, size_t blocks) {
     Block& now = block();
     const size_t all = threads * blocks;
     now.threads = threads;
-    now.bytes.resize(std::max(now.bytes.size(), blocks), std::vector<Byte>(sharedLimit));
+    while (now.bytes.size() < blocks)
+        now.bytes.emplace_back(sharedLimit);
     now.firstEpoch = now.lastEpoch + 1;
     now.epochs.clear();
     for (size_t rank = 0; rank < blocks; ++rank)

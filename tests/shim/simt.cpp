@@ -168,8 +168,11 @@ void startBlock(const Launch& launch) {
     startTma(machine.fibers.size(), launch.earlyCopies);
     std::memset(sharedMemory, 0xff, launch.sharedBytes);
     std::memset(sharedMemory + launch.sharedBytes, sharedMargin, 128);
-    for (Rank& rank : machine.ranks)
-        rank = {0, 0, {sharedMemory, sharedMemory + launch.sharedBytes + 128}};
+    for (Rank& rank : machine.ranks) {
+        rank = {};
+        if (machine.ranks.size() > 1)
+            rank.shared.assign(sharedMemory, sharedMemory + launch.sharedBytes + 128);
+    }
 }
 
 /// The thread's block is the one whose shared memory is in place.
