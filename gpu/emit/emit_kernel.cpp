@@ -189,8 +189,10 @@ std::variant<KernelSet, Reason> emptySet(const char* variant, const KernelReques
     KernelSet set;
     set.variant = variant;
     set.numeric = request.program->numeric;
-    for (const KernelPart& part : parts)
+    for (const KernelPart& part : parts) {
         set.numeric = std::max(set.numeric, part.numeric);
+        set.memory += part.memory;
+    }
     if (set.numeric > request.allowed && set.numeric > request.program->numeric)
         return refusal("numeric-class",
                        fmt::format("{} gives class {}, allowed is {}", variant, nameOf(set.numeric),

@@ -40,6 +40,7 @@ struct KernelPart {
     std::vector<TensorMapText> maps; ///< "map0" ... in the text; of a kernel's only part
     bool ownArch = false;            ///< see KernelText
     NumericClass numeric = NumericClass::Exact;
+    MemoryAsked memory = {}; ///< where it depends on how operands lie
 };
 
 using PartResult = std::variant<KernelPart, Reason>;

@@ -100,6 +100,27 @@ struct TileFetches {
     double bytes = 0; ///< of operands, that all blocks ask the second cache for
 };
 
+/// What the threads of a launch ask of memory, as far as that depends on where operands lie. A
+/// sector is 32 bytes.
+struct MemoryAsked {
+    double requests = 0; ///< of single threads: an address and an instruction each
+    double asked = 0;    ///< sectors of each warp's requests: what passes the first cache
+    double fetched = 0;  ///< those that a first cache which keeps a block's cannot save
+    double ideal = 0;    ///< those that the bytes of a block would fill
+
+    MemoryAsked& operator+=(const MemoryAsked& other) {
+        requests += other.requests;
+        asked += other.asked;
+        fetched += other.fetched;
+        ideal += other.ideal;
+        return *this;
+    }
+
+    MemoryAsked operator*(double times) const {
+        return {requests * times, asked * times, fetched * times, ideal * times};
+    }
+};
+
 /// What computes one kernel program: usually one kernel.
 struct KernelSet {
     std::string variant;             ///< name of the row that made it, "row_warp"
@@ -113,6 +134,7 @@ struct KernelSet {
     /// What its counted clocks leave of the device's peak, where they are counted; 0: they are not.
     double busy = 0;
     TileFetches fetches;
+    MemoryAsked memory; ///< nothing of variants that do not say it
 };
 
 } // namespace fuselage::gpu

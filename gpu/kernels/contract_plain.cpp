@@ -2,6 +2,7 @@
 // A thread sums one result in the order of k: any type, stride, group, convolution either way,
 // prologues, and a pool at the end, for which each sum is computed again for every window it is in.
 #include "core/graph/type.h"
+#include "gpu/emit/lane_memory.h"
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/contraction_epilogue.h"
 
@@ -41,6 +42,7 @@ private:
     std::string poolStart() const;
     std::string poolStep() const;
     std::string storePooled() const;
+    MemoryAsked memory(bool nLast) const;
 
     const KernelRequest& m_request;
     const Contraction& m_code;
@@ -222,6 +224,66 @@ std::string PlainEmitter::poolBody(const EpilogueText& epilogue) const {
     return out + storePooled();
 }
 
+/// Some terms of neighbouring results, and these; a pool's are like those that it is made of.
+MemoryAsked PlainEmitter::memory(bool nLast) const {
+    constexpr int64_t looked = 8;
+    const int64_t ms = m_view.mCount, ns = m_view.nCount, results = ms * ns;
+    const int64_t terms = std::min(looked, m_view.kCount);
+    const int64_t sampled = std::min<int64_t>(defaultThreads, results);
+    if (sampled <= 0)
+        return {};
+    const int64_t first = results / 2 / sampled * sampled;
+    auto along = [](const Extents& axis, const KernelOperand& operand, size_t from, int64_t at) {
+        int64_t out = 0;
+        for (size_t d = axis.size(); d-- > 0;) {
+            out += at % axis[d] * operand.access.strides[from + d];
+            at /= axis[d];
+        }
+        return out;
+    };
+    auto place = [&](const KernelOperand& operand, int64_t thread, int64_t term, bool hasTerms) {
+        const int64_t index = first + thread;
+        int64_t m = nLast ? index / ns : index % ms;
+        const int64_t n = nLast ? index % ns : index / ms;
+        int64_t out = operand.access.offset + along(m_view.m, operand, m_view.batch.size(), m) +
+                      along(m_view.n, operand, m_view.batch.size() + m_view.m.size(), n);
+        if (hasTerms)
+            out += along(m_view.k, operand, m_view.resultDims(), term);
+        return out;
+    };
+    /// Where A of a transposed convolution moves with the results.
+    auto transposed = [&](int64_t thread) {
+        int64_t out = 0;
+        for (const TapBound& bound : m_view.bounds) {
+            int64_t m = nLast ? (first + thread) / ns : (first + thread) % ms;
+            for (size_t d = m_view.m.size(); --d > bound.mDim;)
+                m /= m_view.m[d];
+            out += m % m_view.m[bound.mDim] / bound.stride * bound.step;
+        }
+        return m_view.transposed ? out : 0;
+    };
+    const double blocks = static_cast<double>(m_view.batchCount) * static_cast<double>(results) /
+                          static_cast<double>(sampled);
+    MemoryAsked out;
+    for (const KernelOperand* operand : {&m_view.a, &m_view.b}) {
+        const bool isA = operand == &m_view.a;
+        const LaneRequests requests{[&, operand, isA](int64_t thread, int64_t term) {
+                                        return place(*operand, thread, term, true) +
+                                               (isA ? transposed(thread) : 0);
+                                    },
+                                    terms, 1, operand->dtype, false};
+        out += askedBy(sampled, requests,
+                       blocks * static_cast<double>(m_view.kCount) / static_cast<double>(terms));
+    }
+    for (const KernelOperand& write : m_view.writes)
+        if (!m_code.poolWindow)
+            out += askedBy(sampled,
+                           {[&](int64_t thread, int64_t) { return place(write, thread, 0, false); },
+                            1, 1, write.dtype, true},
+                           blocks);
+    return out;
+}
+
 KernelPart PlainEmitter::emit() {
     KernelPart part;
     const TapeStyle style{m_request.strict, false, {}, {}};
@@ -248,6 +310,7 @@ KernelPart PlainEmitter::emit() {
     const size_t nDim = m_view.resultDims() - 1;
     const bool nLast = m_view.writes.empty() || m_view.writes[0].access.strides[nDim] == 1;
     const int64_t inner = nLast ? m_view.nCount : rows;
+    part.memory = memory(nLast);
     part.body = fmt::format("    const {0} index = static_cast<{0}>(block) * {1}u + threadIdx.x;\n"
                             "    if (index >= {2}u)\n        return;\n"
                             "    const {0} inner = index % {3}u, middle = index / {3}u % {4}u;\n"

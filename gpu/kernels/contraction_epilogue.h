@@ -51,6 +51,9 @@ public:
                            const std::string& rows, const std::string& m) const;
     /// Instructions of the tape.
     size_t length() const { return m_length; }
+    /// Of all results, where neighbouring threads end those of `line` neighbours along the lanes'
+    /// axis, then those of the next of `lines` along the other one (contraction_memory.cpp).
+    MemoryAsked memory(int64_t line, int64_t lines) const;
 
 private:
     bool inColumns() const { return m_end == EpilogueEnd::Columns; }

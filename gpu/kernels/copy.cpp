@@ -2,10 +2,12 @@
 #include "gpu/kernels/copy.h"
 
 #include "core/graph/type.h"
+#include "gpu/emit/lane_memory.h"
 #include "gpu/kernels/pointwise.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 
@@ -87,6 +89,26 @@ std::optional<TilePlan> tilePlan(const PointwiseSpec& spec) {
     return std::nullopt;
 }
 
+/// A warp reads a line of a tile along the columns, and writes one along the rows.
+MemoryAsked transposeMemory(const PointwiseSpec& spec, const TilePlan& plan, int64_t blocks) {
+    MemoryAsked out;
+    const int64_t rows = std::min(tile, plan.rows.extent);
+    const int64_t columns = std::min(tile, plan.columns.extent);
+    for (const bool isWritten : {true, false}) {
+        const KernelOperand& operand = isWritten ? spec.writes[0] : spec.reads[0];
+        const size_t k = isWritten ? 0 : 1;
+        const int64_t along = isWritten ? rows : columns;
+        const int64_t stride = isWritten ? plan.columns.strides[k] : plan.rows.strides[k];
+        LaneRequests line;
+        line.places = isWritten ? columns : rows;
+        line.dtype = operand.dtype;
+        line.isWritten = isWritten;
+        line.at = [stride](int64_t lane, int64_t place) { return lane + place * stride; };
+        out += askedBy(along, line, static_cast<double>(blocks));
+    }
+    return out;
+}
+
 /// Neighbouring threads read neighbouring columns and write neighbouring rows; the exclusive or
 /// keeps both free of bank conflicts.
 KernelPart transposePart(const PointwiseSpec& spec, const TilePlan& plan) {
@@ -130,6 +152,7 @@ KernelPart transposePart(const PointwiseSpec& spec, const TilePlan& plan) {
         "            to[static_cast<{3}>(column) * {5} + static_cast<{3}>(row)] =\n"
         "                cells[lane * 32u + (k ^ lane)];\n    }}\n",
         defaultThreads / 32, index, inside, offset, plan.rows.strides[1], plan.columns.strides[0]);
+    part.memory = transposeMemory(spec, plan, part.blocks);
     return part;
 }
 

@@ -2,6 +2,7 @@
 #include "gpu/kernels/pointwise.h"
 
 #include "core/graph/type.h"
+#include "gpu/emit/lane_memory.h"
 
 #include <fmt/format.h>
 
@@ -172,6 +173,7 @@ KernelPart PointwiseEmitter::emit() {
     part.blocks = (count + perBlock - 1) / perBlock;
     part.comment.push_back(fmt::format("{} elements of {}, {} a thread in accesses of {}", count,
                                        text(m_spec.space), perThread, m_width));
+    part.memory = askedAlong(nest, m_operands, m_spec.writes.size(), m_width, defaultThreads);
     const std::string type = nest.indexType();
     if (m_width == 1) {
         part.body = fmt::format("    const {0} index = static_cast<{0}>(block) * {1}u + "

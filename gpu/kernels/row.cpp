@@ -109,7 +109,10 @@ EmitResult emitRow(const char* variant, const KernelRequest& request, Make&& mak
     RowEmitter emitter(request);
     if (emitter.rows() == 0)
         return finish(variant, request, PartResult(KernelPart{}));
-    return finish(variant, request, make(emitter));
+    PartResult part = make(emitter);
+    if (auto* made = std::get_if<KernelPart>(&part))
+        made->memory = emitter.memory();
+    return finish(variant, request, std::move(part));
 }
 
 } // namespace

@@ -39,6 +39,9 @@ public:
 
     KernelPart emit(const RowGeometry& geometry);
 
+    /// Of one pass, in the geometry that was emitted last (row_memory.cpp).
+    MemoryAsked memory() const;
+
 private:
     size_t readNumber(size_t read) const { return m_firstRead + read; }
 

@@ -360,6 +360,12 @@ KernelPart TensorEmitter::emit() {
     part.sharedBytes = static_cast<uint32_t>(std::max(
         m_tile.stages * m_tile.stageBytes(), m_tile.warpsM * m_tile.warpsN * m_tile.slabBytes()));
     part.residentBlocks = m_tile.residentBlocks;
+    const auto stages = static_cast<double>(m_plan.blocks() * m_plan.tilesK());
+    part.memory = m_a.memory(stages);
+    if (!m_view.packed)
+        part.memory += m_b.memory(stages);
+    const bool alongM = m_epilogue.lanes().alongM;
+    part.memory += m_epilogue.memory(alongM ? 16 : m_tile.warpN(), alongM ? m_tile.warpN() : 16);
     part.extra = packedParameters(m_view);
     if (m_plan.splits > 1) {
         part.extra.push_back(

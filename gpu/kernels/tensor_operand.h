@@ -45,6 +45,8 @@ public:
     /// Statements that read k step `step` from `stageA` or `stageB`: fragments a[i][4], b[j][2], or
     /// without tensor cores 4 elements along k of the lane's rows, a[i][4] and, for row `j`, b[4].
     std::string fragments() const;
+    /// Of so many stages in all blocks (contraction_memory.cpp).
+    MemoryAsked memory(double stages) const;
 
 private:
     int size() const { return static_cast<int>(sizeOf(m_element)); }

@@ -331,6 +331,12 @@ KernelPart TmaEmitter::emit() const {
     part.sharedBytes = static_cast<uint32_t>(m_plan.sharedBytes());
     part.residentBlocks = 1;
     part.maps = {m_plan.a.map, m_plan.b.map};
+    // TMA asks for whole boxes, past the first cache.
+    const double boxes = static_cast<double>(m_plan.tiles() * m_plan.tilesK()) *
+                         static_cast<double>(m_tile.stageBytes()) / 32;
+    part.memory = {0, 0, boxes, boxes};
+    const bool alongM = m_epilogue.lanes().alongM;
+    part.memory += m_epilogue.memory(alongM ? 16 : 64, alongM ? 64 : 16);
     part.numeric = std::max(NumericClass::Reassociated, m_epilogue.numeric());
     return part;
 }

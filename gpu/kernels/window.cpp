@@ -4,6 +4,7 @@
 #include "gpu/kernels/window.h"
 
 #include "core/graph/type.h"
+#include "gpu/emit/lane_memory.h"
 
 #include <fmt/format.h>
 
@@ -48,6 +49,9 @@ private:
 
     std::vector<std::string> sourceIndices(const char* lane) const;
     std::string placeThread();
+    std::vector<size_t> orderOfThreads() const;
+    Extents threadExtents() const;
+    MemoryAsked memory() const;
     std::string element(const std::string& indent);
     std::string combine(const std::string& target) const;
     std::string taps();
@@ -141,16 +145,72 @@ int WindowEmitter::widestVector() const {
     return 1;
 }
 
-/// Declares i0, i1 ... in the order in which results lie in memory.
-std::string WindowEmitter::placeThread() {
+/// Threads along each dim.
+Extents WindowEmitter::threadExtents() const {
     Extents extents = m_program.space;
     extents[1] /= m_geometry.width;
     extents[lastDim()] = (extents[lastDim()] + m_geometry.strip - 1) / m_geometry.strip;
-    std::vector<size_t> order(extents.size());
+    return extents;
+}
+
+/// Dims of the results as they lie in memory, innermost last.
+std::vector<size_t> WindowEmitter::orderOfThreads() const {
+    std::vector<size_t> order(m_program.space.size());
     std::iota(order.begin(), order.end(), 0);
     const Extents& strides = m_writes[0].access.strides;
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+    return order;
+}
+
+/// Of the taps of one row of a window, which those of its other rows are like, and of the results.
+MemoryAsked WindowEmitter::memory() const {
+    const Extents extents = threadExtents();
+    const size_t last = lastDim();
+    const int64_t taps =
+        m_geometry.columns ? columnCount(m_geometry.strip) : window().kernel[last - 2];
+    const int64_t apart = m_geometry.columns ? 1 : window().dilations[last - 2];
+    std::vector<KernelOperand> operands = m_writes;
+    operands.push_back(m_source);
+    std::vector<Loop> loops;
+    for (size_t d : orderOfThreads()) {
+        const int64_t scale = d == 1 ? m_geometry.width : d == last ? m_geometry.strip : 1;
+        loops.push_back({extents[d], {}});
+        for (size_t k = 0; k < operands.size(); ++k) {
+            const bool steps = k == m_writes.size() && d >= 2;
+            loops.back().strides.push_back(operands[k].access.strides[d] * scale *
+                                           (steps ? window().strides[d - 2] : 1));
+        }
+    }
+    const LoopNest nest(std::move(loops), false);
+    const int64_t all = nest.count(), sampled = std::min<int64_t>(defaultThreads, all);
+    const int64_t first = sampled == 0 ? 0 : all / 2 / sampled * sampled;
+    int64_t rows = 1;
+    for (size_t d = 0; d + 1 < spatial(); ++d)
+        rows *= window().kernel[d];
+    MemoryAsked out;
+    for (size_t k = 0; k < operands.size() && sampled > 0; ++k) {
+        const bool isSource = k == m_writes.size();
+        const int64_t stride = operands[k].access.strides[last] * (isSource ? apart : 1);
+        LaneRequests requests;
+        requests.dtype = operands[k].dtype;
+        requests.isWritten = !isSource;
+        requests.width = m_geometry.width;
+        requests.places = isSource ? taps : m_geometry.strip;
+        requests.at = [&nest, &operands, k, first, stride](int64_t thread, int64_t place) {
+            return operands[k].access.offset + elementAt(nest, k, first + thread) + place * stride;
+        };
+        out += askedBy(sampled, requests,
+                       static_cast<double>(all) / static_cast<double>(sampled) *
+                           static_cast<double>(isSource ? rows : 1));
+    }
+    return out;
+}
+
+/// Declares i0, i1 ... in the order in which results lie in memory.
+std::string WindowEmitter::placeThread() {
+    const Extents extents = threadExtents();
+    const std::vector<size_t> order = orderOfThreads();
     int64_t total = 1;
     for (int64_t extent : extents)
         total *= extent;
@@ -352,6 +412,7 @@ KernelPart WindowEmitter::emit(const WindowGeometry& geometry) {
                     registerType(m_type), geometry.strip, geometry.width, geometry.strip,
                     geometry.width, start);
     m_part.body += taps() + results();
+    m_part.memory = memory();
     return m_part;
 }
 

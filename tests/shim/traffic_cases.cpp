@@ -134,6 +134,18 @@ void addMoves(Family& out) {
             "(float16[1,64,28,28] y) { a = Add(x, b) s = Add(a, r) y = Relu(s) }",
             "pointwise_vector")
         .placements = channelsLast;
+    // One of two orders that meet in a kernel lies across: what a layout's price is made of.
+    const char* const residual = "(float16[1,64,28,28] x, float16[64,1,1] b, "
+                                 "float16[1,64,28,28] r) => (float16[1,64,28,28] y) "
+                                 "{ a = Add(x, b) s = Add(a, r) y = Relu(s) }";
+    out.add("residual_half_read_across", residual, "pointwise_vector pointwise_plain").placements =
+        onlyImagesLast;
+    out.add("residual_half_written_across", residual, "pointwise_vector").placements = {
+        {"out0", {{0, 2, 3, 1}}}};
+    out.add("softmax_of_channels_float_read_across",
+            "(float[2,24,8,16] x) => (float[2,24,8,16] y) { y = Softmax<axis=1>(x) }",
+            "row_warp row_outer")
+        .placements = {{"out0", {{0, 2, 3, 1}}}};
     out.add("scale_half_first",
             "(float16[1,64,28,28] x, float16[64,1,1] b) => (float16[1,64,28,28] y) "
             "{ a = Mul(x, b) y = Relu(a) }",
@@ -185,6 +197,25 @@ void addProducts(Family& out) {
     conv.placements = channelsLast;
     conv.constants = "in1";
     conv.capability = 90;
+    // Orders in which a convolution's channels do not lie side by side.
+    const char* const pointwise = "(float16[2,64,14,16] x, float16[64,64,1,1] w) => "
+                                  "(float16[2,64,14,16] y) { y = Conv(x, w) }";
+    for (const auto& [name, places] :
+         std::initializer_list<std::pair<const char*, std::map<std::string, Placement>>>{
+             {"conv_1x1_half_first", {}},
+             {"conv_1x1_half_first_to_last", {{"out0", {{0, 2, 3, 1}}}}},
+             {"conv_1x1_half_last_to_first", {{"in0", {{0, 2, 3, 1}}}}}}) {
+        Case& made = out.add(name, pointwise, "tensor_64x64 tensor_128x64 contract_plain");
+        made.placements = places;
+        made.constants = "in1";
+        made.capability = 90;
+    }
+    Case& window = out.add("conv_3x3_half_first",
+                           "(float16[1,64,14,14] x, float16[64,64,3,3] w) => "
+                           "(float16[1,64,14,14] y) { y = Conv<pads=[1,1,1,1]>(x, w) }",
+                           "tensor_64x64");
+    window.constants = "in1";
+    window.capability = 90;
     out.add("product_float",
             "(float[128,64] x, float[64,128] w, float[128] b) => (float[128,128] y) "
             "{ m = MatMul(x, w) y = Add(m, b) }",
