@@ -59,14 +59,13 @@ constexpr double readAgain = 64;
 
 } // namespace
 
-double busyShare(const KernelRequest& request, const Tactic& tactic) {
+double busyShare(const KernelRequest& request, const KernelSet& set) {
     const auto* code = std::get_if<Contraction>(&request.program->code);
-    const KernelSet* set = tactic.kernels();
-    if (set != nullptr && set->busy > 0)
-        return set->busy;
-    if (code == nullptr || set == nullptr || set->kernels.empty() || request.profile == nullptr)
+    if (set.busy > 0)
+        return set.busy;
+    if (code == nullptr || set.kernels.empty() || request.profile == nullptr)
         return 1;
-    const std::optional<Tile> tile = tileOf(set->variant);
+    const std::optional<Tile> tile = tileOf(set.variant);
     const Results wanted = resultsOf(*code);
     const double results = wanted.m * wanted.n * wanted.batch;
     if (!tile || results <= 0)
@@ -77,7 +76,7 @@ double busyShare(const KernelRequest& request, const Tactic& tactic) {
                                                  std::ceil(wanted.n / tile->n);
     const double lines = fetches.lines > 0 ? fetches.lines : tile->m + tile->n;
     // Where sums are shared there are more blocks than tiles; persistent blocks take many.
-    const std::array<uint32_t, 3>& grid = set->kernels[0].grid;
+    const std::array<uint32_t, 3>& grid = set.kernels[0].grid;
     const double blocks = std::max(tiles, static_cast<double>(grid[0]) * grid[1] * grid[2]);
     const double units = std::max(1.0, request.profile->units);
     const double rounds = std::ceil(blocks / units);
@@ -86,10 +85,48 @@ double busyShare(const KernelRequest& request, const Tactic& tactic) {
            (area / (area + readAgain * lines));
 }
 
+double busyShare(const KernelRequest& request, const Tactic& tactic) {
+    const KernelSet* set = tactic.kernels();
+    return set == nullptr ? 1 : busyShare(request, *set);
+}
+
+namespace {
+
+/// Lane instructions of a thread's request: where it lies, and the request.
+constexpr double issueOfRequest = 6;
+/// Sectors that a multiprocessor's first cache takes a clock: 128 bytes.
+constexpr double sectorsOfClock = 4;
+
+/// With what the threads ask of memory because of how operands lie.
+TimeEstimate laid(TimeEstimate program, const MemoryAsked& memory, const DeviceProfile& profile) {
+    if (memory.ideal <= 0 || profile.units <= 0 || profile.clock <= 0)
+        return program;
+    const double clocks = profile.units * profile.clock;
+    program.l2 *= std::max(1.0, memory.fetched / memory.ideal);
+    program.issue += memory.requests * issueOfRequest /
+                     (clocks * profile.lanesPerUnit * profile.issueEfficiency);
+    program.issue = std::max(program.issue, memory.asked / (clocks * sectorsOfClock));
+    return program;
+}
+
+} // namespace
+
+KernelTerms termsOf(const KernelRequest& request, const KernelSet& set) {
+    return {set.variant, busyShare(request, set), set.memory};
+}
+
+double predictedRun(const KernelTerms& kernel, const TimeEstimate& program,
+                    const DeviceProfile& profile) {
+    return predictSeconds(laid(program, kernel.memory, profile), tacticEfficiency(kernel.variant),
+                          1, profile.overlap) /
+           kernel.busy;
+}
+
 double predictedRun(const KernelRequest& request, const TimeEstimate& program,
                     const Tactic& tactic) {
-    return predictSeconds(program, tacticEfficiency(tactic.name()), 1, request.profile->overlap) /
-           busyShare(request, tactic);
+    if (const KernelSet* set = tactic.kernels())
+        return predictedRun(termsOf(request, *set), program, *request.profile);
+    return predictSeconds(program, tacticEfficiency(tactic.name()), 1, request.profile->overlap);
 }
 
 } // namespace fuselage::gpu
