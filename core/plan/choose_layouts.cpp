@@ -345,9 +345,9 @@ std::optional<LayoutRecord> decideCopies(const Plan& plan, LayoutItems& items,
 } // namespace
 
 void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
-                   const LowerCache& cache) {
+                   const LowerCache& cache, const std::vector<Extents>& offered) {
     plan.pricedLayouts = true;
-    LayoutItems items(plan, nodes, options, cache);
+    LayoutItems items(plan, nodes, options, cache, offered);
     PricedOrders chosen = cheapestOrders(items, plan.values.size());
     plan.layouts = decideGroups(plan, items, chosen);
     if (auto copies = decideCopies(plan, items, chosen))

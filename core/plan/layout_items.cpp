@@ -17,7 +17,8 @@ constexpr uint32_t none = 0xffffffff;
 } // namespace
 
 LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes,
-                         const PlanOptions& options, const LowerCache& cache)
+                         const PlanOptions& options, const LowerCache& cache,
+                         const std::vector<Extents>& offered)
     : m_plan(plan), m_options(options),
       m_kinds(options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous),
       m_index(plan.graph->valueBound(), none), m_orders(plan.values.size()),
@@ -36,6 +37,8 @@ LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes
             m_free[output] = value.residence == Residence::Arena && !m_isFixed[output];
             if (m_free[output] && value.extents.size() >= 3)
                 (void)labelOf(output, channelsLast(value.extents), true);
+            if (m_free[output] && output < offered.size())
+                (void)labelOf(output, offered[output], true);
         }
     offerOutputOrders();
     size_t nextStep = 0;
@@ -88,7 +91,7 @@ void LayoutItems::offerOutputOrders() {
 
 void LayoutItems::addStep(const Step& step) {
     LayoutItem item;
-    item.program = &step.program;
+    item.step = &step;
     item.inputs = step.inputs;
     item.outputs = step.outputs;
     item.follows = followsOrder(step.program, m_options.backend);
@@ -161,15 +164,19 @@ void LayoutItems::addView(const std::vector<PlannedNode>& nodes, size_t at) {
         }
         LowerResult lowered = lower(planned.request);
         auto* program = std::get_if<KernelProgram>(&lowered);
-        m_copies.push_back(std::make_unique<KernelProgram>(
-            program ? std::move(*program) : libraryProgram(planned.request)));
-        item.program = m_copies.back().get();
+        m_copies.push_back(std::make_unique<Step>());
+        m_copies.back()->program = program ? std::move(*program) : libraryProgram(planned.request);
+        item.step = m_copies.back().get();
     }
     // A copy reads what its request reads.
-    if (item.program && item.program->inputs.size() != item.inputs.size()) {
+    if (item.step && item.step->program.inputs.size() != item.inputs.size()) {
         item.inputs.clear();
         for (ValueId id : planned.request.operands)
             item.inputs.push_back(m_index[id.index()]);
+    }
+    if (item.step) {
+        m_copies.back()->inputs = item.inputs;
+        m_copies.back()->outputs = item.outputs;
     }
     m_items.push_back(std::move(item));
 }
@@ -187,7 +194,7 @@ void LayoutItems::findConcats() {
             else
                 ++makers[value];
     for (LayoutItem& item : m_items) {
-        const Copy* concat = item.isView ? nullptr : asConcat(*item.program);
+        const Copy* concat = item.isView ? nullptr : asConcat(item.step->program);
         if (!concat)
             continue;
         std::map<uint32_t, int> parts;
@@ -218,7 +225,7 @@ void LayoutItems::findTraffic() {
     std::vector<int64_t> producedAt(m_plan.values.size(), -1);
     ReuseDistances reuse(*m_options.profile);
     for (const LayoutItem& item : m_items)
-        reuse.add(item.isView || isOnce(item) ? 0 : logicalTraffic(*item.program).logical());
+        reuse.add(item.isView || isOnce(item) ? 0 : logicalTraffic(item.step->program).logical());
     for (size_t i = 0; i < m_items.size(); ++i) {
         LayoutItem& item = m_items[i];
         if (item.isView)
@@ -227,12 +234,12 @@ void LayoutItems::findTraffic() {
         else
             for (uint32_t output : item.outputs)
                 producedAt[output] = isOnce(item) ? -1 : static_cast<int64_t>(i);
-        if (!item.program)
+        if (!item.step)
             continue;
         std::vector<int64_t> distances;
         for (uint32_t input : item.inputs)
             distances.push_back(reuse.of(i, producedAt[input], m_plan.values[input].bytes));
-        item.traffic = predictTraffic(*item.program, *m_options.profile, {distances});
+        item.traffic = predictTraffic(item.step->program, *m_options.profile, {distances});
     }
 }
 
@@ -247,7 +254,7 @@ void LayoutItems::findAlike(const LowerCache& cache) {
     for (size_t i = 0; i < m_items.size(); ++i) {
         const LayoutItem& item = m_items[i];
         m_alike[i] = i;
-        const uint32_t number = item.isView ? 0 : cache.alike(*item.program);
+        const uint32_t number = item.isView ? 0 : cache.alike(item.step->program);
         if (number == 0)
             continue;
         key.clear();
@@ -311,8 +318,8 @@ double LayoutItems::seconds(size_t index, const std::string& labels) {
         if (lieAlike)
             return 0;
     }
-    known->second = predictTime(*item.program, laidWorkOf(*item.program, order), item.traffic,
-                                *m_options.profile)
+    known->second = predictLaid(m_plan, *item.step, order, item.traffic,
+                                {*m_options.profile, m_options.backend})
                         .seconds;
     return known->second;
 }

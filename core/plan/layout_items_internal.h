@@ -13,7 +13,7 @@ namespace fuselage::planner {
 
 /// A step, or a view, in the order of the run.
 struct LayoutItem {
-    const KernelProgram* program = nullptr; ///< of the step; of a view the copy where it is none
+    const Step* step = nullptr; ///< of a view the copying one where it is none; null: a view
     bool isView = false;
     std::vector<uint32_t> inputs, outputs; ///< plan values
     Traffic traffic;
@@ -32,9 +32,9 @@ struct LayoutItem {
 class LayoutItems {
 public:
     /// The plan's values and steps are made and its views are not resolved; plan and nodes outlive
-    /// this.
+    /// this. `offered`: of each value strides that it may have besides; or empty.
     LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes, const PlanOptions& options,
-                const LowerCache& cache);
+                const LowerCache& cache, const std::vector<Extents>& offered = {});
 
     const std::vector<LayoutItem>& items() const { return m_items; }
 
@@ -70,7 +70,7 @@ private:
     std::vector<bool> m_isFixed;     ///< of fixedValues()
     std::vector<uint32_t> m_wholeOf; ///< what a value is all of, seen through views
     std::vector<LayoutItem> m_items;
-    std::vector<std::unique_ptr<KernelProgram>> m_copies;
+    std::vector<std::unique_ptr<Step>> m_copies;
     std::vector<size_t> m_alike; ///< by item: the first one that costs the same in the same orders
     std::vector<std::unordered_map<std::string, double>> m_prices; ///< by first item
 };

@@ -6,9 +6,12 @@
 #include "core/plan/backend.h"
 #include "core/plan/constant_steps.h"
 #include "core/plan/memory_uses.h"
+#include "core/plan/order_pricing.h"
 #include "core/plan/planner_internal.h"
 #include "core/plan/reuse_distance.h"
 #include "core/plan/step_work.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <numeric>
@@ -58,8 +61,11 @@ OperandStrides orderOf(const Plan& plan, const Step& step, const Backend* backen
 /// From the traffic that the step has.
 void predictStep(const Plan& plan, Step& step, const DeviceProfile& profile,
                  const Backend* backend) {
-    step.predicted = predictTime(step.program, fuselage::workOf(plan, step, backend), step.traffic,
-                                 profile, step.tf32);
+    step.predicted = plan.pricedLayouts || orderPricingOf(backend)
+                         ? predictLaid(plan, step, orderOf(plan, step, backend), step.traffic,
+                                       {profile, backend})
+                         : predictTime(step.program, fuselage::workOf(plan, step, backend),
+                                       step.traffic, profile, step.tf32);
 }
 
 /// Of the bytes of each operand what the step reads; none where that is all of them.
@@ -104,6 +110,28 @@ PlanValue planValueOf(const Graph& graph, ValueId id) {
 }
 
 } // namespace
+
+TimeEstimate predictLaid(const Plan& plan, const Step& step, const OperandStrides& order,
+                         const Traffic& traffic, const Pricing& by) {
+    const KernelProgram& program = step.program;
+    const OrderPricing* kernels = orderPricingOf(by.backend);
+    const LaidWork work =
+        kernels ? LaidWork{fuselage::workOf(program)} : laidWorkOf(program, order);
+    TimeEstimate out = predictTime(program, work, traffic, by.profile, step.tf32);
+    const auto isHost = [&](uint32_t value) {
+        return plan.values[value].residence == Residence::Host;
+    };
+    if (!kernels || std::any_of(step.inputs.begin(), step.inputs.end(), isHost) ||
+        std::any_of(step.outputs.begin(), step.outputs.end(), isHost))
+        return out;
+    LaidProgram laid{&program, order, {}, step.allowed, step.strict, step.tf32};
+    for (uint32_t input : step.inputs)
+        laid.constants.push_back(plan.values[input].constant);
+    const double loss = kernels->orderLoss(laid, out);
+    for (double* seconds : {&out.seconds, &out.low, &out.high})
+        *seconds = out.launch + (*seconds - out.launch) * loss;
+    return out;
+}
 
 std::vector<UseDistances> distancesByMaker(const Plan& plan, const DeviceProfile& profile) {
     std::vector<int64_t> producedAt(plan.values.size(), -1);
@@ -212,8 +240,9 @@ bool makesNothing(const KernelProgram& program) {
 }
 
 LaidWork workOf(const Plan& plan, const Step& step, const Backend* backend) {
-    return plan.pricedLayouts ? laidWorkOf(step.program, planner::orderOf(plan, step, backend))
-                              : LaidWork{workOf(step.program)};
+    return plan.pricedLayouts && !orderPricingOf(backend)
+               ? laidWorkOf(step.program, planner::orderOf(plan, step, backend))
+               : LaidWork{workOf(step.program)};
 }
 
 Traffic Plan::totalTraffic() const {
@@ -251,6 +280,31 @@ bool isSettled(const Plan& plan) {
            });
 }
 
+/// Of all values, as the backend's rules would have them. The plan keeps its own.
+std::vector<Extents> votedOrders(Plan& plan, const Backend& backend) {
+    std::vector<Extents> out;
+    for (const PlanValue& value : plan.values)
+        out.push_back(value.strides);
+    backend.chooseLayouts(plan);
+    for (size_t i = 0; i < out.size(); ++i)
+        out[i].swap(plan.values[i].strides);
+    return out;
+}
+
+/// Phase 2c.
+void lay(Plan& plan, std::vector<planner::PlannedNode>& nodes, const planner::PlanRound& round,
+         const LowerCache& cache) {
+    using planner::LayoutChoiceBy;
+    if (!round.backend)
+        return;
+    if (round.backend->pricesLayouts(plan))
+        planner::chooseLayouts(plan, nodes, round, cache, {});
+    else if (!orderPricingOf(round.backend) || plan.strict || round.choice == LayoutChoiceBy::Votes)
+        round.backend->chooseLayouts(plan);
+    else if (round.choice == LayoutChoiceBy::Search)
+        planner::chooseLayouts(plan, nodes, round, cache, votedOrders(plan, *round.backend));
+}
+
 Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
                                         const planner::PlanRound& options, LowerCache& cache,
                                         Progress& progress) {
@@ -281,10 +335,8 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
     planner::makeValuesAndSteps(*plan, *nodes);
     if (auto sized = planner::checkSizes(*plan); !sized)
         return failure(sized.error());
-    if (options.backend && options.backend->pricesLayouts(*plan))
-        planner::chooseLayouts(*plan, *nodes, options, cache);
-    else if (options.backend)
-        options.backend->chooseLayouts(*plan);
+    planner::classifySteps(*plan, options);
+    lay(*plan, *nodes, options, cache);
     ViewKinds kinds = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
     if (auto resolved = planner::resolveViews(*plan, *nodes, kinds); !resolved)
         return failure(resolved.error());
@@ -307,6 +359,52 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
     return plan;
 }
 
+/// Names of values that lie in other orders, of those that both plans have.
+std::vector<std::string> differing(const Plan& a, const Plan& b) {
+    const planner::ValueOrders orders = ordersOf(b);
+    std::vector<std::string> out;
+    for (const PlanValue& value : a.values)
+        if (const auto other = orders.find(value.name);
+            value.residence != Residence::Host && value.residence != Residence::Constant &&
+            other != orders.end() && other->second.size() == value.extents.size() &&
+            !sameOrder(value.extents, value.strides, other->second))
+            out.push_back(value.name);
+    return out;
+}
+
+/// The search sees steps before they are grouped and Concats before they are views, and follows
+/// some states alone: where the whole plan by the backend's rules, or in the model's order, is
+/// predicted to be faster, that is `best`, and round.choice says so.
+Result<void> beatenByRules(std::shared_ptr<Plan>& best, const std::shared_ptr<const Graph>& graph,
+                           planner::PlanRound& round, LowerCache& cache, Progress& progress) {
+    using planner::LayoutChoiceBy;
+    constexpr double rounding = 1e-9; // sums in another order
+    planner::PlanRound other = round;
+    for (const LayoutChoiceBy choice : {LayoutChoiceBy::Votes, LayoutChoiceBy::Nobody}) {
+        other.choice = choice;
+        auto plan = planRound(graph, other, cache, progress);
+        if (!plan)
+            return failure(plan.error());
+        const double is = (*plan)->totalPredicted().seconds;
+        const double was = best->totalPredicted().seconds;
+        if (is >= was * (1 - rounding))
+            continue;
+        const char* name = choice == LayoutChoiceBy::Votes ? "by rules" : "as in the model";
+        LayoutRecord record{differing(**plan, *best), name, "by search", is, was, {}};
+        record.reason = {"cost",
+                         fmt::format("predicted {:.4g} us for the whole plan with these values {}, "
+                                     "{:.4g} us by search",
+                                     is * 1e6, name, was * 1e6),
+                         "",
+                         {{"chosen_us", fmt::format("{:.4g}", is * 1e6)},
+                          {"rejected_us", fmt::format("{:.4g}", was * 1e6)}}};
+        (*plan)->layouts.push_back(std::move(record));
+        best = std::move(*plan);
+        round.choice = choice;
+    }
+    return {};
+}
+
 } // namespace
 
 Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
@@ -324,8 +422,13 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     LowerCache cache;
     planner::PlanRound round{options};
     auto best = planRound(graph, round, cache, progress);
-    // What lies otherwise may be fused otherwise, which may let it lie otherwise.
-    for (int i = 1; best && !isSettled(**best) && i < mostRounds; ++i) {
+    if (best && (*best)->pricedLayouts && orderPricingOf(options.backend))
+        if (auto compared = beatenByRules(*best, graph, round, cache, progress); !compared)
+            return failure(compared.error());
+    // What lies otherwise may be fused otherwise, which may let it lie otherwise. Cuts know what
+    // orders cost from the time model alone.
+    const bool asksAgain = !orderPricingOf(options.backend);
+    for (int i = 1; best && asksAgain && !isSettled(**best) && i < mostRounds; ++i) {
         const planner::ValueOrders orders = ordersOf(**best);
         round.orders = &orders;
         auto next = planRound(graph, round, cache, progress);

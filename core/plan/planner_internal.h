@@ -3,6 +3,7 @@
 // phases before left it.
 #pragma once
 
+#include "core/kernel/layout_work.h"
 #include "core/kernel/lower_cache.h"
 #include "core/plan/backend.h"
 #include "core/plan/make_plan.h"
@@ -16,8 +17,16 @@ namespace fuselage::planner {
 /// Strides by name of value, as the plan of an earlier round chose them.
 using ValueOrders = std::unordered_map<std::string, Extents>;
 
+/// Who chooses the orders of memory of a round whose backend has prices for them.
+enum class LayoutChoiceBy : uint8_t {
+    Search, ///< chooseLayouts()
+    Votes,  ///< the backend's rules
+    Nobody, ///< all lies as in the model
+};
+
 /// What phases that predict are asked with: layouts and what is one kernel depend on each other.
 struct PlanRound : PlanOptions {
+    LayoutChoiceBy choice = LayoutChoiceBy::Search;
     const ValueOrders* orders = nullptr; ///< null: every operand lies as its reader wants it
 };
 
@@ -93,8 +102,19 @@ void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes);
 Result<void> checkSizes(const Plan& plan);
 
 /// Phase 2c, which predicts: other strides for values that steps make (choose_layouts.cpp).
+/// `offered`: of each value of the plan strides that it may have besides; or empty.
 void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
-                   const LowerCache& cache);
+                   const LowerCache& cache, const std::vector<Extents>& offered);
+
+/// What times are predicted by.
+struct Pricing {
+    const DeviceProfile& profile;
+    const Backend* backend; ///< may be null
+};
+
+/// Of a step whose operands lie in this order.
+TimeEstimate predictLaid(const Plan& plan, const Step& step, const OperandStrides& order,
+                         const Traffic& traffic, const Pricing& by);
 
 /// The step of a planned node, whose program it takes.
 Step stepOf(const Graph& graph, PlannedNode& planned, const std::vector<uint32_t>& index);

@@ -3,6 +3,7 @@
 
 #include "core/plan/channels_last.h"
 #include "gpu/backend/cuda_executable.h"
+#include "gpu/backend/order_price.h"
 #include "gpu/backend/plan_steps.h"
 #include "gpu/backend/planned_step.h"
 #include "gpu/libs/library_sources.h"
@@ -21,12 +22,12 @@ namespace fuselage::gpu {
 
 namespace {
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public OrderPricing {
 public:
     CudaBackend(CudaOptions options, std::shared_ptr<Device> device, const std::string& folder,
                 TuneStore store)
         : m_options(std::move(options)), m_device(std::move(device)),
-          m_profile(profileOf(m_device->facts())), m_store(std::move(store)) {
+          m_profile(profileOf(m_device->facts())), m_prices(m_profile), m_store(std::move(store)) {
         openSources(folder);
     }
 
@@ -75,6 +76,10 @@ public:
         if (program.body || !std::holds_alternative<Library>(program.code))
             return std::nullopt;
         return Reason{"kind", "a library program without its body", {}, {}};
+    }
+
+    double orderLoss(const LaidProgram& laid, const TimeEstimate& estimate) const override {
+        return m_prices.loss(laid, estimate);
     }
 
     void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan, {{}, true}); }
@@ -152,6 +157,7 @@ private:
     CudaOptions m_options;
     std::shared_ptr<Device> m_device;
     DeviceProfile m_profile;
+    mutable OrderPrices m_prices;
     std::shared_ptr<ThreadPool> m_threads;
     std::vector<std::unique_ptr<TacticSource>> m_sources;
     std::vector<Reason> m_missing;          ///< sources that could not be opened

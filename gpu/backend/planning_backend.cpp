@@ -2,16 +2,17 @@
 #include "gpu/backend/planning_backend.h"
 
 #include "core/plan/channels_last.h"
+#include "gpu/backend/order_price.h"
 #include "gpu/backend/planned_step.h"
 
 namespace fuselage::gpu {
 
 namespace {
 
-class PlanningBackend final : public Backend {
+class PlanningBackend final : public Backend, public OrderPricing {
 public:
     PlanningBackend(const DeviceProfile& profile, std::vector<std::string> without)
-        : m_profile(profile), m_without(std::move(without)) {}
+        : m_profile(profile), m_without(std::move(without)), m_prices(profile) {}
 
     std::string name() const override { return "cuda"; }
 
@@ -20,6 +21,10 @@ public:
     std::optional<Reason> supports(const KernelProgram& program) const override {
         (void)program;
         return std::nullopt;
+    }
+
+    double orderLoss(const LaidProgram& laid, const TimeEstimate& estimate) const override {
+        return m_prices.loss(laid, estimate);
     }
 
     void chooseLayouts(Plan& plan) const override { chooseChannelsLast(plan, {{}, true}); }
@@ -39,6 +44,7 @@ public:
 private:
     DeviceProfile m_profile;
     std::vector<std::string> m_without;
+    mutable OrderPrices m_prices;
 };
 
 } // namespace
