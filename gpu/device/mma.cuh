@@ -176,16 +176,32 @@ __device__ inline void hostMultiplyBytes(int (&sums)[4], const unsigned (&a)[4],
 #endif
 
 /// sums += A B for 16 x 32 times 32 x 8 of bytes, signed or not, fragments word for word those of
-/// 16-bit elements ("Matrix fragments for mma.m16n8k32"); needs sm_80.
+/// 16-bit elements ("Matrix fragments for mma.m16n8k32"). Below sm_80 four products of 8 x 16 times
+/// 16 x 8, whose fragments are words of these.
 template <typename A, typename B>
 __device__ __forceinline__ void multiply(int (&sums)[4], const unsigned (&a)[4], unsigned b0,
                                          unsigned b1, const A* typeA, const B* typeB) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#if defined(__CUDA_ARCH__)
+#if __CUDA_ARCH__ >= 800
 #define FUSELAGE_MULTIPLY_BYTES(types)                                                             \
     asm volatile("mma.sync.aligned.m16n8k32.row.col.s32." types ".s32 {%0, %1, %2, %3}, "          \
                  "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                                   \
                  : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])                      \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1))
+#else
+#define FUSELAGE_MULTIPLY_EIGHTH(types, first, a, b)                                               \
+    asm volatile("mma.sync.aligned.m8n8k16.row.col.s32." types ".s32 {%0, %1}, {%2}, {%3}, "       \
+                 "{%0, %1};"                                                                       \
+                 : "+r"(sums[first]), "+r"(sums[first + 1])                                        \
+                 : "r"(a), "r"(b))
+#define FUSELAGE_MULTIPLY_BYTES(types)                                                             \
+    do {                                                                                           \
+        FUSELAGE_MULTIPLY_EIGHTH(types, 0, a[0], b0);                                              \
+        FUSELAGE_MULTIPLY_EIGHTH(types, 2, a[1], b0);                                              \
+        FUSELAGE_MULTIPLY_EIGHTH(types, 0, a[2], b1);                                              \
+        FUSELAGE_MULTIPLY_EIGHTH(types, 2, a[3], b1);                                              \
+    } while (false)
+#endif
     constexpr bool signA = static_cast<A>(-1) < 0, signB = static_cast<B>(-1) < 0;
     if constexpr (signA && signB)
         FUSELAGE_MULTIPLY_BYTES("s8.s8");
@@ -196,8 +212,7 @@ __device__ __forceinline__ void multiply(int (&sums)[4], const unsigned (&a)[4],
     else
         FUSELAGE_MULTIPLY_BYTES("u8.u8");
 #undef FUSELAGE_MULTIPLY_BYTES
-#elif defined(__CUDA_ARCH__)
-    __trap();
+#undef FUSELAGE_MULTIPLY_EIGHTH
 #else
     hostMultiplyBytes(sums, a, b0, b1, typeA, typeB);
 #endif

@@ -193,8 +193,8 @@ std::optional<Reason> refuseIntegerProgram(const KernelRequest& request, const C
         if (!zero || (zero->read && view.moves(reads[0], 0, reads[0].access.strides.size())))
             return refusal("kind", "a prologue that is not one zero point for all elements");
     }
-    if (request.capability != 0 && request.capability < 80)
-        return refusal("support", fmt::format("products of 8-bit integers need sm_80, this is "
+    if (request.capability != 0 && request.capability < 75)
+        return refusal("support", fmt::format("products of 8-bit integers need sm_75, this is "
                                               "sm_{}",
                                               request.capability));
     if (code.poolWindow)
