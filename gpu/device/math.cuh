@@ -177,4 +177,13 @@ __device__ __forceinline__ long long truncated(float x) {
     return x >= limit ? static_cast<long long>(static_cast<Wide>(x)) : static_cast<long long>(x);
 }
 
+/// The low 32 bits of truncated() of a number that int32 holds, or of NaN: one instruction.
+__device__ __forceinline__ int truncatedSmall(float x) {
+#ifdef __CUDA_ARCH__
+    return __float2int_rz(x);
+#else
+    return x == x ? static_cast<int>(x) : 0;
+#endif
+}
+
 #endif

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <utility>
 
 namespace fuselage::gpu {
 
@@ -210,13 +212,42 @@ private:
         return isFloat(m_tape.type(x.operand[0])) ? call(function, x) : "false";
     }
 
+    /// The constant that bounds a register from one side, and what it bounds.
+    std::optional<std::pair<double, uint16_t>> boundOf(uint16_t reg, TapeOp op) const {
+        const TapeInstruction& x = m_tape.code[reg];
+        for (int k = 0; x.op == op && k < 2; ++k)
+            if (const TapeInstruction& end = m_tape.code[x.operand[k]]; end.op == TapeOp::Constant)
+                return std::pair(end.number, x.operand[1 - k]);
+        return std::nullopt;
+    }
+
+    /// Whether a float lies between constants that int32 holds, as what QuantizeLinear clamps does.
+    bool isSmall(uint16_t reg) const {
+        constexpr double most = 1 << 30;
+        for (const TapeOp outer : {TapeOp::Min, TapeOp::Max}) {
+            const auto first = boundOf(reg, outer);
+            if (!first)
+                continue;
+            const auto second =
+                boundOf(first->second, outer == TapeOp::Min ? TapeOp::Max : TapeOp::Min);
+            if (second && std::fabs(first->first) <= most && std::fabs(second->first) <= most)
+                return true;
+        }
+        return false;
+    }
+
     std::string castText(const TapeInstruction& x) const {
         const DType from = m_tape.type(x.operand[0]);
         const std::string source = operand(x, 0);
         if (x.type == DType::Bool)
             return source + (isFloat(from) ? " != 0.0f" : " != 0");
         if (isFloat(from) && !isFloat(x.type))
-            return fmt::format("static_cast<{}>(truncated({}))", registerType(x.type), source);
+            return fmt::format("static_cast<{}>({}({}))", registerType(x.type),
+                               from != DType::Float64 && sizeOf(x.type) <= 4 &&
+                                       isSmall(x.operand[0])
+                                   ? "truncatedSmall"
+                                   : "truncated",
+                               source);
         if (std::string_view(registerType(from)) == registerType(x.type))
             return source;
         return fmt::format("static_cast<{}>({})", registerType(x.type), source);

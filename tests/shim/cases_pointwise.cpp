@@ -115,6 +115,11 @@ std::vector<Case> pointwiseCases() {
         "(double[3,14] x) => (double[3,14] y) { a = Abs(x) s = Sqrt(a) l = Log(s) "
         "y = Pow(a, l) }",
         both);
+    add("quantised", // beyond both ends, and NaN
+        "(float[9,48] x) => (int8[9,48] y, uint8[9,48] u) <float s = {0.01}, int8 z = {3}, "
+        "uint8 h = {128}> { y = QuantizeLinear(x, s, z) u = QuantizeLinear(x, s, h) }",
+        both)
+        .special = true;
     add("min_max_nan",
         "(float[8,32] a, float[8,32] b, float[8,32] c) => (float[8,32] y) "
         "{ m = Min(a, b) y = Max(m, c) }",
