@@ -322,8 +322,9 @@ std::string mapText(const TensorMapText& map, size_t number) {
     };
     return fmt::format("        CUtensorMap map{} = tensorMap({}, {}, {{{}}}, {{{}}}, {{{}}});\n",
                        number,
-                       map.element == DType::Float16 ? "CU_TENSOR_MAP_DATA_TYPE_FLOAT16"
-                                                     : "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
+                       sizeOf(map.element) == 1        ? "CU_TENSOR_MAP_DATA_TYPE_UINT8"
+                       : map.element == DType::Float16 ? "CU_TENSOR_MAP_DATA_TYPE_FLOAT16"
+                                                       : "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
                        memoryText(map.memory), list(map.dims), list(map.strides), list(map.box));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of a warpgroup (four warps, sm_90a): 64 rows times 16 to 256 columns of 16-bit elements,
+// Products of a warpgroup (four warps, sm_90a): 64 rows times 8 to 256 columns of 16-bit elements
+// or, with both operands along k, of bytes, since only 16-bit ones can be transposed on the way:
 // read from shared memory while the warps go on, or the rows from registers; sums in registers.
 // Sums lie as those of mma.cuh: warp w of the four has rows 16 w to 16 w + 15. As host code a
 // product happens as late as is allowed, or as early.
@@ -55,24 +56,29 @@ __device__ __forceinline__ unsigned long long rowsOf128Bytes(const void* first) 
     return (address & 0x3ffffu) >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
 }
 
+/// Of bytes.
+template <typename T> constexpr bool isSigned = static_cast<T>(-1) < 0;
+
 #if defined(__CUDA_ARCH__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 template <typename T> constexpr bool isHalf = false;
 template <> constexpr bool isHalf<Half> = true;
 
-/// By columns: the sums that a thread has of them, from sums[first + i] on, and their operands.
-#define FUSELAGE_SUMS8(i)                                                                          \
-    "+f"(sums[first + i][0]), "+f"(sums[first + i][1]), "+f"(sums[first + i][2]),                  \
-        "+f"(sums[first + i][3])
-#define FUSELAGE_SUMS16(i) FUSELAGE_SUMS8(i), FUSELAGE_SUMS8(i + 1)
-#define FUSELAGE_SUMS32(i) FUSELAGE_SUMS16(i), FUSELAGE_SUMS16(i + 2)
-#define FUSELAGE_SUMS48(i) FUSELAGE_SUMS32(i), FUSELAGE_SUMS16(i + 4)
-#define FUSELAGE_SUMS64(i) FUSELAGE_SUMS48(i), FUSELAGE_SUMS16(i + 6)
-#define FUSELAGE_SUMS80(i) FUSELAGE_SUMS64(i), FUSELAGE_SUMS16(i + 8)
-#define FUSELAGE_SUMS96(i) FUSELAGE_SUMS80(i), FUSELAGE_SUMS16(i + 10)
-#define FUSELAGE_SUMS112(i) FUSELAGE_SUMS96(i), FUSELAGE_SUMS16(i + 12)
-#define FUSELAGE_SUMS128(i) FUSELAGE_SUMS112(i), FUSELAGE_SUMS16(i + 14)
-#define FUSELAGE_SUMS256(i) FUSELAGE_SUMS128(i), FUSELAGE_SUMS128(i + 16)
+/// By columns: the sums that a thread has of them, from sums[first + i] on, in registers of a kind,
+/// and their operands.
+#define FUSELAGE_SUMS8(kind, i)                                                                    \
+    kind(sums[first + i][0]), kind(sums[first + i][1]), kind(sums[first + i][2]),                  \
+        kind(sums[first + i][3])
+#define FUSELAGE_SUMS16(kind, i) FUSELAGE_SUMS8(kind, i), FUSELAGE_SUMS8(kind, i + 1)
+#define FUSELAGE_SUMS32(kind, i) FUSELAGE_SUMS16(kind, i), FUSELAGE_SUMS16(kind, i + 2)
+#define FUSELAGE_SUMS48(kind, i) FUSELAGE_SUMS32(kind, i), FUSELAGE_SUMS16(kind, i + 4)
+#define FUSELAGE_SUMS64(kind, i) FUSELAGE_SUMS48(kind, i), FUSELAGE_SUMS16(kind, i + 6)
+#define FUSELAGE_SUMS80(kind, i) FUSELAGE_SUMS64(kind, i), FUSELAGE_SUMS16(kind, i + 8)
+#define FUSELAGE_SUMS96(kind, i) FUSELAGE_SUMS80(kind, i), FUSELAGE_SUMS16(kind, i + 10)
+#define FUSELAGE_SUMS112(kind, i) FUSELAGE_SUMS96(kind, i), FUSELAGE_SUMS16(kind, i + 12)
+#define FUSELAGE_SUMS128(kind, i) FUSELAGE_SUMS112(kind, i), FUSELAGE_SUMS16(kind, i + 14)
+#define FUSELAGE_SUMS256(kind, i) FUSELAGE_SUMS128(kind, i), FUSELAGE_SUMS128(kind, i + 16)
+#define FUSELAGE_NAMES8 "%0, %1, %2, %3"
 #define FUSELAGE_NAMES16 "%0, %1, %2, %3, %4, %5, %6, %7"
 #define FUSELAGE_NAMES32 FUSELAGE_NAMES16 ", %8, %9, %10, %11, %12, %13, %14, %15"
 #define FUSELAGE_NAMES48 FUSELAGE_NAMES32 ", %16, %17, %18, %19, %20, %21, %22, %23"
@@ -91,18 +97,32 @@ template <> constexpr bool isHalf<Half> = true;
 #define FUSELAGE_GROUP_OF(type, columns, a, b, adds)                                               \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type             \
                  " {" FUSELAGE_NAMES##columns "}, " a ", " b ", " adds ", 1, 1, 0, 0;"             \
-                 : FUSELAGE_SUMS##columns(0)                                                       \
+                 : FUSELAGE_SUMS##columns("+f", 0)                                                 \
                  : "l"(rowsA), "l"(rowsB), "n"(add))
 #define FUSELAGE_GROUP(columns, a, b, adds)                                                        \
     if constexpr (isHalf<T>)                                                                       \
         FUSELAGE_GROUP_OF("f16", columns, a, b, adds);                                             \
     else                                                                                           \
         FUSELAGE_GROUP_OF("bf16", columns, a, b, adds)
+#define FUSELAGE_BYTES_OF(types, columns, a, b, adds)                                              \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k32.s32." types                     \
+                 " {" FUSELAGE_NAMES##columns "}, " a ", " b ", " adds ";"                         \
+                 : FUSELAGE_SUMS##columns("+r", 0)                                                 \
+                 : "l"(rowsA), "l"(rowsB), "n"(add))
+#define FUSELAGE_BYTES(columns, a, b, adds)                                                        \
+    if constexpr (isSigned<A> && isSigned<B>)                                                      \
+        FUSELAGE_BYTES_OF("s8.s8", columns, a, b, adds);                                           \
+    else if constexpr (isSigned<A>)                                                                \
+        FUSELAGE_BYTES_OF("s8.u8", columns, a, b, adds);                                           \
+    else if constexpr (isSigned<B>)                                                                \
+        FUSELAGE_BYTES_OF("u8.s8", columns, a, b, adds);                                           \
+    else                                                                                           \
+        FUSELAGE_BYTES_OF("u8.u8", columns, a, b, adds)
 #define FUSELAGE_WEIGHTED_OF(type, columns, a0, a1, a2, a3, b, adds)                               \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type             \
                  " {" FUSELAGE_NAMES##columns "}, {" a0 ", " a1 ", " a2 ", " a3 "}, " b ", " adds  \
                                               ", 1, 1, 1;"                                         \
-                 : FUSELAGE_SUMS##columns(0)                                                       \
+                 : FUSELAGE_SUMS##columns("+f", 0)                                                 \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(rowsB), "n"(add))
 #define FUSELAGE_WEIGHTED(columns, a0, a1, a2, a3, b, adds)                                        \
     if constexpr (isHalf<T>)                                                                       \
@@ -157,6 +177,31 @@ __device__ __forceinline__ void multiplyGroup(float (&sums)[columns / 8][4],
     __trap();
 #else
     hostMultiplyGroup(&sums[0][0], columns, rowsA, rowsB, add, hostNumberOf<T>);
+#endif
+}
+
+/// The same for 64 x 32 times 32 x columns of bytes, signed or not, with sums that wrap: steps of k
+/// are 32 bytes here too.
+template <int columns, typename A, typename B, bool add = true>
+__device__ __forceinline__ void multiplyGroup(int (&sums)[columns / 8][4], unsigned long long rowsA,
+                                              unsigned long long rowsB) {
+#if defined(__CUDA_ARCH__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    static_assert(columns == 8 || columns == 64 || columns == 128 || columns == 256,
+                  "no such product");
+    constexpr int first = 0;
+    if constexpr (columns == 8) {
+        FUSELAGE_BYTES(8, "%4", "%5", "%6");
+    } else if constexpr (columns == 64) {
+        FUSELAGE_BYTES(64, "%32", "%33", "%34");
+    } else if constexpr (columns == 128) {
+        FUSELAGE_BYTES(128, "%64", "%65", "%66");
+    } else if constexpr (columns == 256) {
+        FUSELAGE_BYTES(256, "%128", "%129", "%130");
+    }
+#elif defined(__CUDA_ARCH__)
+    __trap();
+#else
+    hostMultiplyBytes(&sums[0][0], columns, rowsA, rowsB, add, isSigned<A>, isSigned<B>);
 #endif
 }
 

@@ -86,7 +86,8 @@ inline std::string archOf(const KernelText& kernel, const std::string& arch) {
 std::string launchBounds(const KernelText& kernel);
 
 /// A constant operand as a kernel wants it in memory: dims in another order, dense, with zeros
-/// where `extents` go beyond the operand's own.
+/// where `extents` go beyond the operand's own. Along dims that `order` leaves out, integers are
+/// summed: the result is int32.
 struct PackedOperand {
     uint32_t input = 0;          ///< operand of the program's inputs; a constant
     std::vector<uint32_t> order; ///< its logical dims, outermost first

@@ -103,6 +103,22 @@ bool scaleElements(const PackedConstant& recipe, const Tensor& source, Tensor& o
     return fits;
 }
 
+/// Adds integers of 8 bits in int32, which wraps.
+void sumElements(const PackedConstant& recipe, const Tensor& source, Tensor& out) {
+    assert(sizeOf(source.dtype()) == 1 && !isFloat(source.dtype()) && "sums of bytes");
+    const size_t last = recipe.extents.size() - 1;
+    const bool isSigned = source.dtype() == DType::Int8;
+    const auto* from = reinterpret_cast<const uint8_t*>(source.bytes());
+    auto* to = reinterpret_cast<uint32_t*>(out.bytes());
+    eachRow(recipe, [&](int64_t toAt, int64_t fromAt, int64_t) {
+        for (int64_t i = 0; i < recipe.extents[last]; ++i) {
+            const uint8_t bits = from[fromAt + i * recipe.sourceStrides[last]];
+            const int32_t number = isSigned ? static_cast<int8_t>(bits) : bits;
+            to[toAt + i * recipe.strides[last]] += static_cast<uint32_t>(number);
+        }
+    });
+}
+
 std::vector<std::byte> bytesOf(const Tensor& tensor) {
     return {tensor.bytes(), tensor.bytes() + tensor.byteCount()};
 }
@@ -116,15 +132,16 @@ int64_t PackedConstant::elements() const {
 }
 
 PackedConstant recipeOf(const PackedOperand& packed, DType dtype, const Extents& extents) {
-    assert(packed.order.size() == extents.size() && packed.extents.size() == extents.size());
+    assert(packed.order.size() <= extents.size() && packed.extents.size() == packed.order.size());
     PackedConstant out;
-    out.dtype = dtype;
+    out.sums = packed.order.size() < extents.size();
+    out.dtype = out.sums ? DType::Int32 : dtype;
     out.extents = extents;
     out.strides = Extents(extents.size(), 0);
     out.input = packed.input;
     out.sourceStrides = rowMajorStrides(extents);
     out.size = 1;
-    for (size_t i = extents.size(); i-- > 0;) {
+    for (size_t i = packed.order.size(); i-- > 0;) {
         out.strides[packed.order[i]] = out.size;
         out.size *= packed.extents[i];
     }
@@ -142,6 +159,10 @@ Result<std::vector<std::byte>> pack(const PackedConstant& recipe,
     assert(recipe.input < constants.size() && constants[recipe.input] && "a constant to pack");
     assert(!recipe.extents.empty() && "a recipe with dimensions");
     const Tensor& source = *constants[recipe.input];
+    if (recipe.sums) {
+        sumElements(recipe, source, out);
+        return bytesOf(out);
+    }
     if (recipe.factors.empty() && source.dtype() == recipe.dtype) {
         switch (sizeOf(recipe.dtype)) {
         case 1:

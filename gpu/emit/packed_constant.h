@@ -24,6 +24,7 @@ struct PackedConstant {
     std::vector<double> factors; ///< empty: one
     Extents factorStrides;
     std::vector<double> values; ///< the whole result, in order of memory
+    bool sums = false;          ///< in int32, of the integers along dims whose stride is 0
     int64_t size = 0; ///< elements of the result where it is more than `extents`: the rest is zero
 
     int64_t elements() const;

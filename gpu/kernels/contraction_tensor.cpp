@@ -101,11 +101,14 @@ int splitsOf(const TensorPlan& plan) {
     return static_cast<int>((plan.tilesK() + per - 1) / per);
 }
 
-EmitResult emitTile(const std::string& name, const KernelRequest& request, const TensorTile& tile,
+EmitResult emitTile(const std::string& name, const KernelRequest& request, const TensorTile& row,
                     bool split) {
     const auto& code = std::get<Contraction>(request.program->code);
+    TensorTile tile = row;
+    if (tile.warpgroup) // multiplies whatever has 128 bytes of k a stage
+        tile.integer = code.accumulate == DType::Int32;
     if (auto reason = tile.integer
-                          ? refuseIntegerProgram(request, code)
+                          ? refuseIntegerProgram(request, code, tile.warpgroup)
                           : refuseTensorProgram(request, code, tile.matrix, tile.warpgroup))
         return finish(name.c_str(), request, PartResult(*reason));
     ContractionView view = viewOf(request);
@@ -123,6 +126,11 @@ EmitResult emitTile(const std::string& name, const KernelRequest& request, const
     // A weight that no access of 16 bytes can read comes packed.
     if (TensorOperand(request, view, tile, false).load() == TileLoad::Staged)
         packB(request, view);
+    if (tile.warpgroup && tile.integer) {
+        plan.zeros.emplace(request, view, plan.tilesK() * plan.kElements());
+        if (plan.zeros->refused())
+            return finish(name.c_str(), request, PartResult(*plan.zeros->refused()));
+    }
     const EpilogueText epilogue(request, view, widestResults(view));
     KernelRequest own = request;
     const bool tf32 =
@@ -131,6 +139,8 @@ EmitResult emitTile(const std::string& name, const KernelRequest& request, const
     SetNeeds needs;
     if (view.packed)
         needs.packed = {*view.packed};
+    if (plan.zeros && plan.zeros->ofA())
+        needs.packed.push_back(*plan.zeros->packed());
     if (plan.splits > 1) {
         needs.scratchBytes = partialBytes(plan);
         needs.tickets = plan.blocks();
@@ -178,7 +188,8 @@ std::optional<Reason> refuseTensorProgram(const KernelRequest& request, const Co
     return std::nullopt;
 }
 
-std::optional<Reason> refuseIntegerProgram(const KernelRequest& request, const Contraction& code) {
+std::optional<Reason> refuseIntegerProgram(const KernelRequest& request, const Contraction& code,
+                                           bool warpgroup) {
     if (auto reason = refuseTypes(request))
         return reason;
     for (const bool isA : {true, false})
@@ -197,6 +208,8 @@ std::optional<Reason> refuseIntegerProgram(const KernelRequest& request, const C
         return refusal("support", fmt::format("products of 8-bit integers need sm_75, this is "
                                               "sm_{}",
                                               request.capability));
+    if (warpgroup && request.capability != 90)
+        return refusal("support", "products of warpgroups are those of sm_90");
     if (code.poolWindow)
         return refusal("kind", "a pool at the end crosses tiles");
     if (code.kind == Contraction::Kind::ConvTranspose)

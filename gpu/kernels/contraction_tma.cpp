@@ -22,6 +22,8 @@ constexpr int64_t assumedMultiprocessors = 132;
 constexpr int64_t reservedBytes = 1024; ///< of shared memory, for the driver
 
 std::optional<Reason> refuseOperands(const KernelRequest& request, const Contraction& code) {
+    if (code.accumulate == DType::Int32)
+        return refuseIntegerProgram(request, code, true);
     if (auto reason = refuseTensorProgram(request, code, true, true))
         return reason;
     if (code.prologueA || code.prologueB)
@@ -81,6 +83,11 @@ std::variant<TmaPlan, Reason> planOf(const KernelRequest& request, ContractionVi
     TmaPlan plan{
         request, view, tile, std::move(std::get<TmaOperand>(a)), std::move(std::get<TmaOperand>(b)),
         cluster};
+    if (std::get<Contraction>(request.program->code).accumulate == DType::Int32) {
+        plan.zeros.emplace(request, view, view.kCount);
+        if (plan.zeros->refused())
+            return *plan.zeros->refused();
+    }
     plan.clusters = std::clamp<int64_t>(unitsOf(request) / cluster.blocks(), 1, plan.groups());
     if (auto reason = refuseDevice(plan))
         return std::move(*reason);
@@ -136,6 +143,8 @@ EmitResult emitTma(const std::string& name, const TmaTile& tile, bool paired,
     SetNeeds needs;
     if (view.packed)
         needs.packed = {*view.packed};
+    if (plan.shiftsA())
+        needs.packed.push_back(*plan.zeros->packed());
     EmitResult out =
         finishInOrder(name.c_str(), request, {tmaPart(plan, epilogue)}, std::move(needs));
     if (auto* set = std::get_if<KernelSet>(&out))

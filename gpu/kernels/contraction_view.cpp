@@ -299,6 +299,27 @@ bool packB(const KernelRequest& request, ContractionView& view) {
     return true;
 }
 
+std::optional<ColumnSums> columnSumsOfB(const KernelRequest& request, const ContractionView& view) {
+    const auto& code = std::get<Contraction>(request.program->code);
+    const auto roles = rolesOfB(code);
+    if (!roles || request.constant(code.b.operand) == nullptr)
+        return std::nullopt;
+    ColumnSums out;
+    out.packed.input = code.b.operand;
+    const Extents& extents = request.inputs[code.b.operand].extents;
+    for (uint32_t d = 0; d < roles->size(); ++d)
+        if ((*roles)[d] != 2) {
+            out.packed.order.push_back(d);
+            out.packed.extents.push_back(extents[d]);
+        }
+    const Extents dense = rowMajorStrides(out.packed.extents);
+    Extents logical(extents.size(), 0);
+    for (size_t i = 0; i < out.packed.order.size(); ++i)
+        logical[out.packed.order[i]] = dense[i];
+    out.operand = {"columnSums", DType::Int32, Viewer(request).accessB(view, logical), 16};
+    return out;
+}
+
 std::vector<ExtraParameter> packedParameters(const ContractionView& view) {
     if (!view.packed)
         return {};

@@ -46,6 +46,15 @@ ContractionView viewOf(const KernelRequest& request);
 /// False and unchanged when it cannot.
 bool packB(const KernelRequest& request, ContractionView& view);
 
+/// Sums of B along k, in int32, made when the weight is loaded.
+struct ColumnSums {
+    PackedOperand packed;
+    KernelOperand operand; ///< "columnSums", over [batch..., m..., n..., k...]
+};
+
+/// None where B is no constant, or a dim of it belongs to several axes.
+std::optional<ColumnSums> columnSumsOfB(const KernelRequest& request, const ContractionView& view);
+
 /// The pointer of a packed B as a parameter; none when it is not packed.
 std::vector<ExtraParameter> packedParameters(const ContractionView& view);
 

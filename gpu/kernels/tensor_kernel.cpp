@@ -42,6 +42,7 @@ private:
     std::string groupProducts() const;
     std::string integerProducts() const;
     std::string shiftedSums() const;
+    std::string shiftedGroupSums() const;
     std::string results() const;
     std::string partialStore() const;
     std::string partialSums() const;
@@ -95,14 +96,21 @@ std::string TensorEmitter::moveTile(const std::string& indent) const {
 /// The tile's products start; those of the tile before are done afterwards, since the next copies
 /// go to its stage.
 std::string TensorEmitter::groupProducts() const {
+    std::string elements = element(), ones;
+    if (m_tile.integer) // both may be signed or not
+        elements += std::string(", ") + storageType(m_b.element());
+    if (m_b.shifted())
+        ones = fmt::format("            multiplyGroup<8, {}, unsigned char>(rowSums, rowsA + step "
+                           "* 2, rowsOf128Bytes(sharedMemory + {}));\n",
+                           element(), m_tile.stages * m_tile.stageBytes());
     return fmt::format(
         "        openProducts();\n"
         "        const unsigned long long rowsA = rowsOf128Bytes(stageA + warp / 4 * "
         "8192), rowsB = rowsOf128Bytes(stageB);\n"
-        "#pragma unroll\n        for (int step = 0; step < {}; ++step)\n"
+        "#pragma unroll\n        for (int step = 0; step < {}; ++step) {{\n"
         "            multiplyGroup<{}, {}>(sums[0], rowsA + step * 2, rowsB + step * "
-        "2);\n        commitProducts();\n        waitProducts<1>();\n",
-        m_tile.kBytes / 32, m_tile.n, element());
+        "2);\n{}        }}\n        commitProducts();\n        waitProducts<1>();\n",
+        m_tile.kBytes / 32, m_tile.n, elements, ones);
 }
 
 /// Beside the products, where an operand has a zero point, those of the other one and of ones.
@@ -151,6 +159,27 @@ std::string TensorEmitter::shiftedSums() const {
     return out + "            }\n";
 }
 
+/// The same of a warpgroup's sums. Of the parts of k the first one takes off what columns have.
+std::string TensorEmitter::shiftedGroupSums() const {
+    const bool rows = m_b.shifted(), columns = m_a.shifted();
+    if (!rows && !columns)
+        return {};
+    std::string out = fmt::format("#pragma unroll\n    for (int j = 0; j < {}; ++j)\n"
+                                  "#pragma unroll\n        for (int s = 0; s < 4; ++s) {{\n",
+                                  sumColumns());
+    if (columns)
+        out += fmt::format(
+            "            const unsigned n = tileN * {}u + j * 8 + lane % 4 * 2 + s % 2;\n"
+            "            if ({}n < {}u)\n"
+            "                sums[0][j][s] = subtractWrapped(sums[0][j][s], {});\n",
+            m_tile.n, m_plan.splits > 1 ? "split == 0 && " : "", m_view.nCount,
+            m_plan.zeros->columnShift("n"));
+    if (rows)
+        out += "            sums[0][j][s] = subtractWrapped(sums[0][j][s], multiplyWrapped(bZero, "
+               "rowSums[0][s / 2 * 2]));\n";
+    return out + "        }\n";
+}
+
 std::string TensorEmitter::products() const {
     const int rows = sumRows(), columns = sumColumns();
     if (m_tile.warpgroup)
@@ -190,11 +219,13 @@ std::string TensorEmitter::pipeline() const {
                     m_tile.matrix ? "sums[i][j][0] = sums[i][j][1] = sums[i][j][2] = sums[i][j][3]"
                                   : "sums[i][j]",
                     sumType(), m_tile.integer ? "0" : "0.0f");
-    if (m_a.shifted())
+    if (m_a.shifted() && !m_tile.warpgroup)
         out += fmt::format("    int columnSums[{}][4] = {{}};\n", sumColumns());
     if (m_b.shifted())
         out += fmt::format("    int rowSums[{}][4] = {{}};\n", sumRows());
-    if (m_a.shifted() || m_b.shifted())
+    if (m_tile.warpgroup && m_plan.zeros)
+        out += m_plan.zeros->fillOnes(m_tile.stages * m_tile.stageBytes());
+    else if (m_a.shifted() || m_b.shifted())
         out += "    const unsigned ones[4] = {0x01010101u, 0x01010101u, 0x01010101u, "
                "0x01010101u};\n";
     out +=
@@ -213,7 +244,8 @@ std::string TensorEmitter::pipeline() const {
         ahead - 1, m_tile.warpgroup ? "        fenceForProducts();\n" : "", ahead,
         moveTile("            "), m_tile.stages, m_tile.stageBytes(), m_tile.m * m_tile.kBytes);
     return out + products() + "    }\n" + (m_tile.warpgroup ? "    waitProducts<0>();\n" : "") +
-           "    waitCopies<0>();\n    __syncthreads();\n" + shiftedSums();
+           "    waitCopies<0>();\n    __syncthreads();\n" +
+           (m_tile.warpgroup ? shiftedGroupSums() : shiftedSums());
 }
 
 std::string TensorEmitter::partialStore() const {
@@ -352,13 +384,15 @@ KernelPart TensorEmitter::emit() {
     part.ownArch = m_tile.warpgroup;
     if (m_plan.splits > 1)
         part.helpers.push_back("tickets");
-    part.functions = m_a.functions() + m_b.functions() + m_epilogue.text();
+    part.functions = m_a.functions() + m_b.functions() +
+                     (m_plan.zeros ? m_plan.zeros->function() : "") + m_epilogue.text();
     part.body = place() + m_a.setup() + m_b.setup() + m_a.fragmentSetup() + m_b.fragmentSetup() +
                 pipeline() + results();
     part.blocks = m_plan.blocks() * m_plan.splits;
     part.threads = static_cast<uint32_t>(m_tile.threads());
     part.sharedBytes = static_cast<uint32_t>(std::max(
-        m_tile.stages * m_tile.stageBytes(), m_tile.warpsM * m_tile.warpsN * m_tile.slabBytes()));
+        m_tile.stages * m_tile.stageBytes() + (m_plan.zeros ? m_plan.zeros->onesBytes() : 0),
+        m_tile.warpsM * m_tile.warpsN * m_tile.slabBytes()));
     part.residentBlocks = m_tile.residentBlocks;
     const auto stages = static_cast<double>(m_plan.blocks() * m_plan.tilesK());
     part.memory = m_a.memory(stages);
@@ -367,6 +401,9 @@ KernelPart TensorEmitter::emit() {
     const bool alongM = m_epilogue.lanes().alongM;
     part.memory += m_epilogue.memory(alongM ? 16 : m_tile.warpN(), alongM ? m_tile.warpN() : 16);
     part.extra = packedParameters(m_view);
+    if (m_plan.zeros)
+        for (ExtraParameter& parameter : m_plan.zeros->parameters())
+            part.extra.push_back(std::move(parameter));
     if (m_plan.splits > 1) {
         part.extra.push_back(
             {fmt::format("{}*", sumType()), "partial", {KernelArgument::Kind::Scratch, 0, 0}});

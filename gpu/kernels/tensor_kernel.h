@@ -7,6 +7,7 @@
 
 #include "gpu/kernels/contraction_epilogue.h"
 #include "gpu/kernels/tensor_operand.h"
+#include "gpu/kernels/zero_shift.h"
 
 namespace fuselage::gpu {
 
@@ -15,6 +16,7 @@ struct TensorPlan {
     const ContractionView& view;
     const TensorTile& tile;
     int splits = 1;
+    std::optional<ZeroShift> zeros; ///< of 8-bit integers that warpgroups multiply
 
     int64_t tilesM() const { return (view.mCount + tile.m - 1) / tile.m; }
     int64_t tilesN() const { return (view.nCount + tile.n - 1) / tile.n; }
@@ -27,8 +29,9 @@ struct TensorPlan {
 std::optional<Reason> refuseTensorProgram(const KernelRequest& request, const Contraction& code,
                                           bool matrix, bool warpgroup);
 
-/// What no tile of 8-bit integers computes.
-std::optional<Reason> refuseIntegerProgram(const KernelRequest& request, const Contraction& code);
+/// What no tile of 8-bit integers computes, with products of single warps or of warpgroups.
+std::optional<Reason> refuseIntegerProgram(const KernelRequest& request, const Contraction& code,
+                                           bool warpgroup);
 
 /// Bytes of partial sums.
 int64_t partialBytes(const TensorPlan& plan);

@@ -2,6 +2,7 @@
 #include "gpu/kernels/tensor_operand.h"
 
 #include "core/kernel/product_element.h"
+#include "gpu/kernels/zero_shift.h"
 
 #include <fmt/format.h>
 
@@ -133,20 +134,8 @@ std::string TensorOperand::rowStarts() const {
            offsets + each + "    }\n";
 }
 
-/// Declares it; what is read is one number for all elements.
-std::string TensorOperand::zeroPoint() const {
-    if (!shifted())
-        return {};
-    const std::string name = v("Zero");
-    if (!m_zero->read)
-        return fmt::format("    const int {} = {};\n", name, m_zero->number);
-    const KernelOperand& read = (m_isA ? m_view.readsA : m_view.readsB)[0];
-    return fmt::format("    const int {} = load({} + {});\n", name, read.pointer,
-                       read.access.offset);
-}
-
 std::string TensorOperand::setup() const {
-    return zeroPoint() +
+    return (shifted() ? zeroText(m_view, *m_zero, m_isA, "    ") : "") +
            fmt::format("    const int {0} = threadIdx.x % {2}u, {1} = threadIdx.x / {2}u;\n",
                        v("Chunk"), v("Row"), chunks()) +
            rowStarts();

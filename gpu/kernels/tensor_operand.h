@@ -66,7 +66,6 @@ private:
 
     void chooseLoad();
     bool chunksAligned(const LoopNest& along) const;
-    std::string zeroPoint() const;
     std::string rowStarts() const;
     std::string insideTaps(const std::string& pass, const std::string& k) const;
     std::string moveAlongK() const;

@@ -20,7 +20,8 @@ struct TensorTile {
     /// Four warps multiply 64 rows from shared memory while they go on: sm_90. Stages: two are
     /// read.
     bool warpgroup = false;
-    bool integer = false; ///< 8-bit integers, whose sums are int32
+    /// 8-bit integers, whose sums are int32. A warpgroup's tile takes them as it takes 16 bits.
+    bool integer = false;
 
     int threads() const { return 32 * warpsM * warpsN; }
     int warpM() const { return m / warpsM; } ///< multiple of 16

@@ -25,6 +25,9 @@ public:
     KernelPart emit() const;
 
 private:
+    /// Of a sum.
+    const char* sumType() const { return m_plan.zeros ? "int" : "float"; }
+
     std::string functions() const;
     std::string setup() const;
     std::string producer() const;
@@ -86,12 +89,13 @@ std::string TmaEmitter::setup() const {
         "            initBarrier(full + i, 1);\n            initBarrier(empty + i, {2});\n"
         "        }}\n        initBarrier(turn, 1);\n        initBarrier(turn + 1, 1);\n"
         "        publishBarriers();\n        fetchMap(map0);\n        fetchMap(map1);\n"
-        "    }}\n    {3}();\n{4}",
-        m_tile.ringBytes() + 8 * tmaSlabBytes, m_tile.stages, 4 * m_plan.cluster.blocks(),
+        "    }}\n{5}    {3}();\n{4}",
+        m_plan.barriersAt(), m_tile.stages, 4 * m_plan.cluster.blocks(),
         paired() ? "meetCluster" : "__syncthreads",
         paired()
             ? fmt::format("    const unsigned inCluster = block % {}u;\n", m_plan.cluster.blocks())
-            : "");
+            : "",
+        m_plan.zeros ? m_plan.zeros->fillOnes(m_tile.ringBytes()) : "");
 }
 
 /// The box of an operand for a stage; what the cluster shares goes to all of its blocks.
@@ -156,9 +160,21 @@ std::string TmaEmitter::producer() const {
 
 /// The products of a tile; a stage is given back when the products of the next one are under way.
 std::string TmaEmitter::products() const {
-    const char* element = storageType(m_plan.a.map.element);
+    std::string element = storageType(m_plan.a.map.element), ones, rowSums;
+    if (m_plan.zeros) // both may be signed or not
+        element += std::string(", ") + storageType(m_plan.b.map.element);
+    if (m_plan.shiftsB()) {
+        rowSums = fmt::format("            int rowSums[{}][1][4] = {{}};\n"
+                              "            const unsigned long long ones = "
+                              "rowsOf128Bytes(sharedMemory + {});\n",
+                              m_tile.pieces(), m_tile.ringBytes());
+        ones = fmt::format("#pragma unroll\n                    for (int i = 0; i < {}; ++i)\n"
+                           "                        multiplyGroup<8, {}, unsigned char>("
+                           "rowSums[i], rowsA + i * 512 + step * 2, ones);\n",
+                           m_tile.pieces(), storageType(m_plan.a.map.element));
+    }
     return fmt::format(
-        "            float sums[{0}][{1}][4];\n#pragma unroll\n"
+        "            {7} sums[{0}][{1}][4];\n{8}#pragma unroll\n"
         "            for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
         "                for (int j = 0; j < {1}; ++j)\n"
         "                    sums[i][j][0] = sums[i][j][1] = sums[i][j][2] = sums[i][j][3] = 0;\n"
@@ -169,26 +185,28 @@ std::string TmaEmitter::products() const {
         "                waitBarrier(full + stage, parity);\n                openProducts();\n"
         "                const unsigned long long rowsA = rowsOf128Bytes(from);\n"
         "                const unsigned long long rowsB = rowsOf128Bytes(from + {4});\n"
-        "#pragma unroll\n                for (int step = 0; step < 4; ++step)\n"
+        "#pragma unroll\n                for (int step = 0; step < 4; ++step) {{\n"
         "#pragma unroll\n                    for (int i = 0; i < {0}; ++i)\n"
         "                        multiplyGroup<{5}, {6}>(sums[i], rowsA + i * 512 + step * 2,\n"
-        "                                                rowsB + step * 2);\n"
+        "                                                rowsB + step * 2);\n{9}"
+        "                }}\n"
         "                commitProducts();\n                waitProducts<1>();\n"
-        "                __syncwarp();\n{7}"
+        "                __syncwarp();\n{10}"
         "                before = stage;\n                @advance<1>(stage, parity);\n"
         "            }}\n            if (threadIdx.x % 128u == 0)\n"
         "                arrive(turn + (group ^ 1));\n"
-        "            waitProducts<0>();\n            __syncwarp();\n{8}"
+        "            waitProducts<0>();\n            __syncwarp();\n{11}"
         "            @advance<{2}>(stage, parity);\n",
         m_tile.pieces(), m_tile.n / 8, m_plan.tilesK(), m_tile.stageBytes(), m_tile.m * tmaRowBytes,
-        m_tile.n, element, giveBack("                ", "k > 0"), giveBack("            ", ""));
+        m_tile.n, element, sumType(), rowSums, ones, giveBack("                ", "k > 0"),
+        giveBack("            ", ""));
 }
 
 /// `width` sums of a row from the slab, to x.
 std::string TmaEmitter::fromSlab() const {
     const ResultLanes& lanes = m_epilogue.lanes();
     const std::string indent(24, ' ');
-    std::string out = fmt::format("{}float x[{}];\n", indent, lanes.width);
+    std::string out = fmt::format("{}{} x[{}];\n", indent, sumType(), lanes.width);
     if (!lanes.alongM && lanes.width >= 4)
         for (int v = 0; v < lanes.width; v += 4)
             out += fmt::format("{}loadShared16(slab + slabAt(row, column + {}), x + {});\n", indent,
@@ -198,7 +216,16 @@ std::string TmaEmitter::fromSlab() const {
             fmt::format("#pragma unroll\n{0}for (int v = 0; v < {1}; ++v)\n"
                         "{0}    x[v] = slab[slabAt({2})];\n",
                         indent, lanes.width, lanes.alongM ? "row + v, column" : "row, column + v");
-    return out;
+    if (!m_plan.shiftsA())
+        return out;
+    const bool columns = tmaEndOf(lanes) == EpilogueEnd::Columns;
+    return out +
+           (columns ? ""
+                    : fmt::format("{}const int shift = {};\n", indent,
+                                  m_plan.zeros->columnShift("n"))) +
+           fmt::format("#pragma unroll\n{0}for (int v = 0; v < {1}; ++v)\n"
+                       "{0}    x[v] = subtractWrapped(x[v], shift{2});\n",
+                       indent, lanes.width, columns ? "[v]" : "");
 }
 
 /// Lanes that go down the rows of the slab, each with columns of its own: some rows read what they
@@ -277,30 +304,45 @@ std::string TmaEmitter::results() const {
                         wholeN() ? std::string()
                                  : fmt::format("if (n < {}u)\n                    ", m_view.nCount),
                         m_epilogue.columnsCall("columns", "batch", "n"));
+        if (m_plan.shiftsA())
+            out += fmt::format("                int shift[{0}] = {{}};\n"
+                               "                if (n < {1}u)\n#pragma unroll\n"
+                               "                    for (int v = 0; v < {0}; ++v)\n"
+                               "                        shift[v] = {2};\n",
+                               width, m_view.nCount, m_plan.zeros->columnShift("n + v"));
     }
+    const char* low = m_plan.shiftsB() ? "subtractWrapped(sum[{}], rowLow)" : "sum[{}]";
+    const char* high = m_plan.shiftsB() ? "subtractWrapped(sum[{}], rowHigh)" : "sum[{}]";
+    auto sum = [](const char* form, int i) { return fmt::format(fmt::runtime(form), i); };
     return out +
            fmt::format(
-               "#pragma unroll\n                for (int i = 0; i < {}; ++i) {{\n"
-               "                    __syncwarp();\n#pragma unroll\n"
+               "#pragma unroll\n                for (int i = 0; i < {0}; ++i) {{\n"
+               "                    __syncwarp();\n{1}#pragma unroll\n"
                "                    for (int c = 0; c < 8; ++c) {{\n"
-               "                        float* const at = slab + slabAt(lane / 4, c * 8 + lane % 4 "
+               "                        {2}* const at = slab + slabAt(lane / 4, c * 8 + lane % 4 "
                "* 2);\n"
-               "                        const float* const sum = sums[i][j * 8 + c];\n"
-               "                        storeShared8(at, sum[0], sum[1]);\n"
-               "                        storeShared8(at + 512, sum[2], sum[3]);\n"
+               "                        const {2}* const sum = sums[i][j * 8 + c];\n"
+               "                        storeShared8(at, {3}, {4});\n"
+               "                        storeShared8(at + 512, {5}, {6});\n"
                "                    }}\n                    __syncwarp();\n",
-               m_tile.pieces()) +
+               m_tile.pieces(),
+               m_plan.shiftsB()
+                   ? "                    const int rowLow = multiplyWrapped(bZero, "
+                     "rowSums[i][0][0]), rowHigh = multiplyWrapped(bZero, rowSums[i][0][2]);\n"
+                   : "",
+               sumType(), sum(low, 0), sum(low, 1), sum(high, 2), sum(high, 3)) +
            (columns ? endColumns() : ending()) + "                }\n            }\n";
 }
 
 std::string TmaEmitter::consumer() const {
     return fmt::format("        claimRegisters<{0}>();\n"
                        "        const unsigned group = warp / 4 - 1;\n"
-                       "        float* const slab = reinterpret_cast<float*>(sharedMemory + {1}) + "
-                       "(warp - 4) * {2};\n"
+                       "        {4}* const slab = reinterpret_cast<{4}*>(sharedMemory + {1}) + "
+                       "(warp - 4) * {2};\n{5}"
                        "        int stage = 0;\n        unsigned parity = 0, mine = group ^ 1;\n"
                        "        if (group == 1)\n            @advance<{3}>(stage, parity);\n",
-                       consumerRegisters, m_tile.ringBytes(), tmaSlabBytes / 4, m_plan.tilesK()) +
+                       consumerRegisters, m_plan.slabsAt(), tmaSlabBytes / 4, m_plan.tilesK(),
+                       sumType(), m_plan.zeros ? m_plan.zeros->zeros("        ") : "") +
            turns("        ", fmt::format("{} + group * {}u", firstOfBlock(), m_plan.clusters), 2) +
            products() + results() + "        }\n";
 }
@@ -322,7 +364,8 @@ KernelPart TmaEmitter::emit() const {
     if (paired())
         part.helpers.emplace_back("cluster");
     part.ownArch = true;
-    part.functions = functions() + m_epilogue.text();
+    part.functions =
+        functions() + (m_plan.zeros ? m_plan.zeros->function() : "") + m_epilogue.text();
     part.body =
         setup() + "    if (warp < 4) {\n" + producer() + "    } else {\n" + consumer() + "    }\n";
     part.blocks = m_plan.blocks();
@@ -331,13 +374,16 @@ KernelPart TmaEmitter::emit() const {
     part.sharedBytes = static_cast<uint32_t>(m_plan.sharedBytes());
     part.residentBlocks = 1;
     part.maps = {m_plan.a.map, m_plan.b.map};
+    if (m_plan.zeros)
+        part.extra = m_plan.zeros->parameters();
     // TMA asks for whole boxes, past the first cache.
     const double boxes = static_cast<double>(m_plan.tiles() * m_plan.tilesK()) *
                          static_cast<double>(m_tile.stageBytes()) / 32;
     part.memory = {0, 0, boxes, boxes};
     const bool alongM = m_epilogue.lanes().alongM;
     part.memory += m_epilogue.memory(alongM ? 16 : 64, alongM ? 64 : 16);
-    part.numeric = std::max(NumericClass::Reassociated, m_epilogue.numeric());
+    part.numeric = std::max(m_plan.zeros ? NumericClass::Exact : NumericClass::Reassociated,
+                            m_epilogue.numeric());
     return part;
 }
 

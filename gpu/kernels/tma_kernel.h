@@ -12,11 +12,14 @@
 // operand: each fetches half of it for both. A stage is therefore empty when the warps of both
 // blocks said so, to each producer, and a producer stays until all stages are empty once more: then
 // nobody will arrive at its barriers, and all that was copied into its stages has been used.
-// Operands come without prologue, k innermost; the epilogue is that of all contractions.
+// Operands come without prologue, k innermost; the epilogue is that of all contractions. A zero
+// point of 8-bit integers is no prologue: `zero_shift` makes the sums of what is stored good.
 #pragma once
 
+#include "core/graph/type.h"
 #include "gpu/kernels/contraction_epilogue.h"
 #include "gpu/kernels/parts.h"
+#include "gpu/kernels/zero_shift.h"
 
 #include <optional>
 #include <string>
@@ -24,7 +27,7 @@
 
 namespace fuselage::gpu {
 
-/// One warpgroup's tile: m x n results, k of 64 elements a stage.
+/// One warpgroup's tile: m x n results, 128 bytes of k a stage: 64 elements of 16 bits, 128 of 8.
 struct TmaTile {
     const char* name; ///< "192x128"
     int m, n;         ///< 64 to 192 rows in steps of 64; 64, 128 or 256 columns
@@ -60,7 +63,8 @@ struct TmaPlan {
     const TmaTile& tile;
     TmaOperand a, b;
     TmaCluster cluster;
-    int64_t clusters = 1; ///< that stay; of one block each where there are none
+    int64_t clusters = 1;                ///< that stay; of one block each where there are none
+    std::optional<ZeroShift> zeros = {}; ///< of 8-bit integers
 
     /// Tiles that a cluster takes at a time, those beyond the results among them: how many lie
     /// below each other and side by side, and all.
@@ -69,7 +73,10 @@ struct TmaPlan {
     int64_t groups() const { return view.batchCount * groupsM() * groupsN(); }
     int64_t tiles() const { return groups() * cluster.blocks(); }
     int64_t blocks() const { return clusters * cluster.blocks(); }
-    int64_t tilesK() const { return divideUp(view.kCount, 64); }
+    int kElements() const { return tmaRowBytes / static_cast<int>(sizeOf(a.map.element)); }
+    int64_t tilesK() const { return divideUp(view.kCount, kElements()); }
+    bool shiftsA() const { return zeros && zeros->ofA(); }
+    bool shiftsB() const { return zeros && zeros->ofB(); }
 
     /// Rows of A and columns of B that a block fetches itself for a stage, and the bytes of
     /// operands that all blocks ask the second cache for.
@@ -78,9 +85,10 @@ struct TmaPlan {
     int64_t fetchedBytes() const {
         return tiles() * tilesK() * (ownRows() + ownColumns()) * tmaRowBytes;
     }
-    int sharedBytes() const {
-        return tile.ringBytes() + 8 * tmaSlabBytes + (2 * tile.stages + 2) * 8;
-    }
+    /// Behind the ring lie rows of ones where they are needed, the warps' slabs and the barriers.
+    int slabsAt() const { return tile.ringBytes() + (zeros ? zeros->onesBytes() : 0); }
+    int barriersAt() const { return slabsAt() + 8 * tmaSlabBytes; }
+    int sharedBytes() const { return barriersAt() + (2 * tile.stages + 2) * 8; }
 };
 
 /// Its boxes are what a block fetches of a stage. Refuses an operand that TMA cannot read: k not

@@ -32,7 +32,8 @@ std::variant<std::vector<MapDim>, Reason> outerDims(const ContractionView& view,
     const int64_t count = isA ? view.mCount : view.nCount;
     if (rows.loops().size() > 1)
         return refusal("layout", "rows of several strides are no box");
-    const int64_t inner = (view.kCount * 2 + unit - 1) / unit * unit / 2;
+    const auto size = static_cast<int64_t>(sizeOf(operand.dtype));
+    const int64_t inner = (view.kCount * size + unit - 1) / unit * unit / size;
     const int all = isA ? tile.m : tile.n, sharers = isA ? cluster.n : cluster.m;
     std::vector<MapDim> out = {
         {count, count == 1 ? inner : rows.innerStride(0), all / sharers,
@@ -48,7 +49,8 @@ std::variant<std::vector<MapDim>, Reason> outerDims(const ContractionView& view,
 /// Where the operand's memory begins.
 KernelArgument memoryOf(const KernelRequest& request, const ContractionView& view, bool isA) {
     const auto& code = std::get<Contraction>(request.program->code);
-    const int64_t offset = (isA ? view.a : view.b).access.offset * 2;
+    const KernelOperand& operand = isA ? view.a : view.b;
+    const int64_t offset = operand.access.offset * static_cast<int64_t>(sizeOf(operand.dtype));
     if (!isA && view.packed)
         return {KernelArgument::Kind::Packed, 0, offset};
     return {KernelArgument::Kind::Input, isA ? code.a.operand : code.b.operand, offset};
@@ -73,16 +75,17 @@ std::variant<TmaOperand, Reason> tmaOperand(const KernelRequest& request,
     TmaOperand out;
     out.map.memory = memoryOf(request, view, isA);
     out.map.element = operand.dtype;
+    const auto size = static_cast<int64_t>(sizeOf(operand.dtype));
     out.map.dims = {view.kCount};
-    out.map.box = {tmaRowBytes / 2};
-    out.coordinates = {"k * 64"};
+    out.map.box = {tmaRowBytes / size};
+    out.coordinates = {fmt::format("k * {}", tmaRowBytes / size)};
     int64_t reach = view.kCount;
     for (const MapDim& dim : dims) {
-        if (dim.stride < reach || dim.stride * 2 % unit != 0)
+        if (dim.stride < reach || dim.stride * size % unit != 0)
             return refusal("layout", fmt::format("a stride of {} elements", dim.stride));
         reach = dim.stride * dim.extent;
         out.map.dims.push_back(dim.extent);
-        out.map.strides.push_back(dim.stride * 2);
+        out.map.strides.push_back(dim.stride * size);
         out.map.box.push_back(dim.box);
         out.coordinates.push_back(dim.coordinate);
     }

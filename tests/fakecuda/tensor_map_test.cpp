@@ -45,15 +45,20 @@ protected:
         ASSERT_TRUE(m_prepared.program);
     }
 
-    /// The tactic of that name, built and loaded.
     std::unique_ptr<Tactic> tactic(const std::string& name) {
-        auto compiler = Nvrtc::open();
-        EXPECT_TRUE(compiler) << compiler.error().text();
-        KernelRequest request;
-        request = m_prepared.request;
         ReferenceValue weight = ReferenceValue::tensor(DType::Float16, {inner, columns});
         for (int64_t i = 0; i < inner * columns; ++i)
             weight.floats[static_cast<size_t>(i)] = w(i / columns, i % columns);
+        return tactic(name, m_prepared, weight);
+    }
+
+    /// The tactic of that name for a product with this weight, built and loaded.
+    std::unique_ptr<Tactic> tactic(const std::string& name, const gpu_suite::Prepared& prepared,
+                                   const ReferenceValue& weight) {
+        auto compiler = Nvrtc::open();
+        EXPECT_TRUE(compiler) << compiler.error().text();
+        KernelRequest request;
+        request = prepared.request;
         request.constants = {nullptr, std::make_shared<const Tensor>(weight.toTensor())};
         auto source = makeGeneratedSource(std::make_shared<CubinCache>(*compiler, ""));
         Progress progress;
@@ -160,6 +165,45 @@ TEST_F(TensorMaps, gridsThatAreNoMultipleOfAClusterAreRefusedByTheDriver) {
     auto launched = m_stream.launch(launch);
     ASSERT_FALSE(launched);
     EXPECT_STREQ(fake().message(), "a grid that is no multiple of its clusters");
+}
+
+/// A map of bytes, the packed weight, and the sums of its columns that a zero point wants.
+TEST_F(TensorMaps, bytesComeWithTheSumsOfTheWeightsColumns) {
+    constexpr int64_t terms = 80, zero = 5;
+    gpu_suite::Case source;
+    source.bodies = {"(uint8[130,80] x, int8[80,136] w) => (int32[130,136] y) <uint8 z = {5}> "
+                     "{ y = MatMulInteger(x, w, z) }"};
+    source.constants = "in1";
+    source.capability = 90;
+    const gpu_suite::Prepared prepared = gpu_suite::prepare(source);
+    ASSERT_TRUE(prepared.program);
+    ReferenceValue weight = ReferenceValue::tensor(DType::Int8, {terms, columns});
+    for (int64_t i = 0; i < terms * columns; ++i)
+        weight.ints[static_cast<size_t>(i)] = i * 37 % 251 - 125;
+    auto tactic = this->tactic("tma_128x128", prepared, weight);
+    ASSERT_NE(tactic, nullptr);
+    std::vector<uint8_t> values;
+    for (int64_t i = 0; i < rows * terms; ++i)
+        values.push_back(static_cast<uint8_t>(i * 29 % 256));
+    auto in = m_device->allocate(rows * terms), out = m_device->allocate(rows * columns * 4);
+    ASSERT_TRUE(in && out);
+    ASSERT_TRUE(m_device->upload(in->address(), values.data(), values.size()));
+    ASSERT_TRUE(m_device->finishUploads());
+    const DevicePointer inputs[] = {in->address(), 0}, outputs[] = {out->address()};
+    ASSERT_TRUE(tactic->enqueue(m_stream, {inputs, outputs, 0}));
+    std::vector<int32_t> sums(static_cast<size_t>(rows * columns));
+    ASSERT_TRUE(m_stream.copyOut(sums.data(), out->address(), sums.size() * 4));
+    auto done = m_stream.synchronize();
+    ASSERT_TRUE(done) << done.error().text() << fake().message();
+    for (int64_t row = 0; row < rows; ++row)
+        for (int64_t column = 0; column < columns; ++column) {
+            int64_t wanted = 0;
+            for (int64_t k = 0; k < terms; ++k)
+                wanted += (values[static_cast<size_t>(row * terms + k)] - zero) *
+                          weight.ints[static_cast<size_t>(k * columns + column)];
+            ASSERT_EQ(sums[static_cast<size_t>(row * columns + column)], wanted)
+                << "row " << row << ", column " << column;
+        }
 }
 
 TEST_F(TensorMaps, whatTheDriverRefusesIsAnErrorOfTheLaunch) {

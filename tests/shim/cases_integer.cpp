@@ -3,6 +3,10 @@
 // operands, padding that stands for zero, what a quantised model puts behind the sums.
 #include "tests/shim/suite_cases.h"
 
+#include <fmt/format.h>
+
+#include <random>
+
 namespace fuselage::gpu_suite {
 
 namespace {
@@ -85,12 +89,135 @@ void addConvolutions(Family& out) {
             "");
 }
 
+/// Tiles of warpgroups: several of k with a rest, rows and columns beside them, every pair of
+/// signs, zero points of either side, a batch, results along m; a 1x1 convolution and a residual.
+void addTma(Family& out) {
+    const std::string some = "tma_128x128 tma_64x128 tma_128x64";
+    auto add = [&](const std::string& name, const std::string& body,
+                   const std::string& variants) -> Case& {
+        Case& made = out.add("tma_" + name, body, variants);
+        made.capability = 90;
+        made.units = 1;
+        return made;
+    };
+    add("product",
+        "(int8[200,272] a, int8[272,136] b) => (int32[200,136] y) { y = MatMulInteger(a, b) }",
+        "tma_192x128 tma_128x128 tma_64x256 tma_64x128 tma_128x64");
+    add("both_zeros",
+        "(uint8[133,272] a, int8[272,136] b) => (int32[133,136] y) <uint8 az = {7}, int8 bz = {9}> "
+        "{ y = MatMulInteger(a, b, az, bz) }",
+        "tma_192x128 tma_128x128 tma_64x256 tma_64x128 tma_128x64");
+    add("batch_zeros_read",
+        "(int8[3,66,48] a, uint8[3,48,72] b, int8 az, uint8 bz) => (int32[3,66,72] y) "
+        "{ y = MatMulInteger(a, b, az, bz) }",
+        some);
+    add("rescaled",
+        "(uint8[135,144] a, int8[144,72] b, float[72] s, float[72] c) => (float16[135,72] y) "
+        "<uint8 z = {120}> { m = MatMulInteger(a, b, z) f = Cast<to=1>(m) g = Mul(f, s) "
+        "h = Add(g, c) r = Relu(h) y = Cast<to=10>(r) }",
+        some);
+    add("along_m",
+        "(uint8[80,45] a, uint8[45,70] b) => (int32[70,80] y) <uint8 z = {131}> "
+        "{ m = MatMulInteger(a, b, z) y = Transpose<perm=[1,0]>(m) }",
+        some)
+        .placements = {{"in0", {{0, 1}, 3}}};
+    add("computed_weight",
+        "(int8[70,64] a, int8[72,64] b) => (int32[70,72] y) "
+        "{ t = Transpose<perm=[1,0]>(b) y = MatMulInteger(a, t) }",
+        some)
+        .constants = "";
+    add("conv_1x1",
+        "(uint8[2,80,9,8] x, int8[72,80,1,1] w, int32[72] b) => (uint8[2,72,9,8] y) "
+        "<float xs = {0.02}, uint8 xz = {120}, float ws = {0.01}, int8 wz = {0}, "
+        "float ys = {0.25}, uint8 yz = {131}> { y = QLinearConv<kernel_shape=[1,1]>"
+        "(x, xs, xz, w, ws, wz, ys, yz, b) }",
+        some)
+        .placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+    add("residual",
+        "(uint8[70,96] x, int8[96,72] w, float[72] ws, uint8[70,72] r, float[72] b) => "
+        "(uint8[70,72] y) <float xs = {0.02}, uint8 xz = {3}, float rs = {0.03}, "
+        "uint8 rz = {110}, float ys = {0.05}, uint8 yz = {0}> { dx = DequantizeLinear(x, xs, xz) "
+        "dw = DequantizeLinear<axis=1>(w, ws) m = MatMul(dx, dw) c = Add(m, b) "
+        "dr = DequantizeLinear(r, rs, rz) s = Add(c, dr) u = Relu(s) "
+        "y = QuantizeLinear(u, ys, yz) }",
+        some)
+        .stored = 1;
+}
+
+/// The same of stages that threads fill: pictures whose padding stands for zero, an operand that is
+/// moved element by element, k in parts.
+void addWarpgroups(Family& out) {
+    auto add = [&](const std::string& name, const std::string& body,
+                   const std::string& variants) -> Case& {
+        Case& made = out.add("wgmma_" + name, body, variants);
+        made.capability = 90;
+        return made;
+    };
+    add("zeros",
+        "(uint8[70,280] a, int8[280,136] b) => (int32[70,136] y) <uint8 az = {3}, int8 bz = {40}> "
+        "{ y = MatMulInteger(a, b, az, bz) }",
+        "wgmma_128x256 wgmma_128x128 wgmma_128x64");
+    add("split",
+        "(uint8[70,1040] a, uint8[1040,72] b) => (int32[70,72] y) <uint8 az = {3}, "
+        "uint8 bz = {140}> { y = MatMulInteger(a, b, az, bz) }",
+        "wgmma_128x128_split wgmma_128x64_split");
+    add("turned",
+        "(uint8[72,130] a, int8[72,70] b) => (int32[130,70] y) <uint8 z = {77}> "
+        "{ t = Transpose<perm=[1,0]>(a) y = MatMulInteger(t, b, z) }",
+        "wgmma_128x128 wgmma_128x64");
+    add("conv_requantised",
+        "(uint8[3,16,7,6] x, int8[72,16,3,3] w, int32[72] b) => (uint8[3,72,7,6] y) "
+        "<float xs = {0.02}, uint8 xz = {120}, float ws = {0.01}, int8 wz = {9}, "
+        "float ys = {0.25}, uint8 yz = {131}> { y = QLinearConv<kernel_shape=[3,3], "
+        "pads=[1,1,1,1]>(x, xs, xz, w, ws, wz, ys, yz, b) }",
+        "wgmma_128x128 wgmma_128x64")
+        .placements = {{"in0", {{0, 2, 3, 1}}}, {"out0", {{0, 2, 3, 1}}}};
+}
+
+/// A product whose sizes, signs and zero points (none, a number, an operand) come from the seed.
+Case drawn(uint32_t seed) {
+    std::mt19937 random(seed);
+    auto from = [&](int64_t least, int64_t most) {
+        return least + static_cast<int64_t>(random() % static_cast<uint32_t>(most - least + 1));
+    };
+    const int64_t m = from(65, 210), n = from(65, 140), k = from(1, 300);
+    const bool batch = from(0, 2) == 0, shared = from(0, 1) == 0;
+    std::string inputs, numbers;
+    const std::string of[] = {from(0, 1) == 0 ? "int8" : "uint8",
+                              from(0, 1) == 0 ? "int8" : "uint8"};
+    for (const size_t i : {size_t(0), size_t(1)}) {
+        const char* name = i == 0 ? "az" : "bz";
+        if (const int64_t kind = from(0, 2); kind == 2)
+            inputs += fmt::format(", {} {}", of[i], name);
+        else
+            numbers += fmt::format("{}{} {} = {{{}}}", numbers.empty() ? "" : ", ", of[i], name,
+                                   kind * from(1, 127));
+    }
+    Case out;
+    out.name = fmt::format("integer_drawn_{}", seed);
+    out.bodies = {fmt::format("({0}[{2}{3},{5}] a, {1}[{6}{5},{4}] b{7}) => (int32[{2}{3},{4}] y) "
+                              "{8}{{ y = MatMulInteger(a, b, az, bz) }}",
+                              of[0], of[1], batch ? "2," : "", m, n, k,
+                              batch && !shared ? "2," : "", inputs,
+                              numbers.empty() ? "" : "<" + numbers + "> ")};
+    out.placements = {{"in0", {{}, (16 - k % 16) % 16}}};
+    out.variants = "tma_64x128 tma_128x64 wgmma_128x64 contract_plain";
+    out.constants = "in1";
+    out.capability = 90;
+    out.units = static_cast<int>(from(1, 3));
+    return out;
+}
+
 } // namespace
 
 std::vector<Case> integerCases() {
     Family out;
     addProducts(out);
     addConvolutions(out);
+    addTma(out);
+    addWarpgroups(out);
+    for (uint32_t seed = 1; seed <= 8; ++seed)
+        out.cases.push_back(drawn(seed));
     return out.cases;
 }
 

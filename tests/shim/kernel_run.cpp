@@ -185,10 +185,12 @@ MapMemory mapOf(const gpu::TensorMapText& text, const Arena& arena) {
     const std::vector<uint64_t> dims(text.dims.begin(), text.dims.end());
     const std::vector<uint64_t> strides(text.strides.begin(), text.strides.end());
     const std::vector<uint32_t> box(text.box.begin(), text.box.end()), ones(box.size(), 1);
-    constexpr int float16 = 6, bfloat16 = 9, swizzle128 = 3;
+    constexpr int bytes = 0, float16 = 6, bfloat16 = 9, swizzle128 = 3;
     MapMemory out{};
     const char* broken = simt::encodeTensorMap(
-        &out, {text.element == DType::Float16 ? float16 : bfloat16,
+        &out, {sizeOf(text.element) == 1        ? bytes
+               : text.element == DType::Float16 ? float16
+                                                : bfloat16,
                static_cast<uint32_t>(dims.size()), addressOf(text.memory, arena), dims.data(),
                strides.data(), box.data(), ones.data(), 0, swizzle128, 0, 0});
     EXPECT_EQ(broken, nullptr) << broken;

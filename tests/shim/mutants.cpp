@@ -22,7 +22,8 @@ int replaceAll(std::string& text, const std::string& from, const std::string& to
 
 std::vector<Mutant> allMutants() {
     std::vector<Mutant> out = haloMutants();
-    out.insert(out.end(), pairMutants().begin(), pairMutants().end());
+    for (const auto* more : {&integerMutants(), &pairMutants()})
+        out.insert(out.end(), more->begin(), more->end());
     return out;
 }
 

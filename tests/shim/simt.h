@@ -66,6 +66,9 @@ using Number = float (*)(uint16_t); ///< an element's value
 void fenceForProducts();
 void openProducts();
 void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, bool add, Number number);
+/// Of bytes along k, with sums that wrap; which operands are signed.
+void multiplyBytes(int* sums, int columns, uint64_t a, uint64_t b, bool add, bool signedA,
+                   bool signedB);
 /// `a`: the thread's words of its fragment; `lanes`: those of all lanes of the warp.
 void multiplyWeighted(float* sums, int columns, const uint32_t* a, const uint32_t (*lanes)[4],
                       uint64_t b, bool add, Number number);
@@ -172,6 +175,11 @@ inline unsigned hostSharedAddress(const void* address) {
 inline void hostMultiplyGroup(float* sums, int columns, unsigned long long a, unsigned long long b,
                               bool add, simt::Number number) {
     simt::multiplyGroup(sums, columns, a, b, add, number);
+}
+
+inline void hostMultiplyBytes(int* sums, int columns, unsigned long long a, unsigned long long b,
+                              bool add, bool signedA, bool signedB) {
+    simt::multiplyBytes(sums, columns, a, b, add, signedA, signedB);
 }
 
 inline void hostMultiplyWeighted(float* sums, int columns, const unsigned* a,

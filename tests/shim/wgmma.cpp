@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 namespace simt {
@@ -19,12 +21,21 @@ namespace {
 constexpr size_t groupThreads = 128;
 constexpr int rowsOfGroup = 64, rowsOfWarp = 16, kSteps = 16, kBytes = 2 * kSteps;
 
+/// What a product's elements are: of 16 bits, or bytes without a `number`.
+struct Elements {
+    Number number = nullptr;
+    bool signedA = false, signedB = false;
+
+    bool operator==(const Elements&) const = default;
+};
+
 /// What a warpgroup asks for.
 struct Issue {
     uint64_t a = 0, b = 0;
     int columns = 0;
     bool add = true;        ///< to what the sums are
     bool registers = false; ///< A is there; a row of B is a step along k
+    Elements elements;
 
     bool operator==(const Issue&) const = default;
 };
@@ -47,10 +58,9 @@ struct Product {
 
 /// Sums of a thread while products are under way.
 struct Sums {
-    float* place = nullptr;
+    uint32_t* place = nullptr;
     int columns = 0;
-    Number number = nullptr;
-    std::vector<float> values;
+    std::vector<uint32_t> values; ///< the bits of float or int
 };
 
 struct Thread {
@@ -118,6 +128,25 @@ float elementAt(uint64_t descriptor, int row, int column, Number number) {
     return number(bits);
 }
 
+/// Adds the products of bytes to sums of integers.
+void performBytes(Sums& sums, const Issue& issue) {
+    const int lane = static_cast<int>(currentThread() % 32);
+    const int row = warpOfGroup() * rowsOfWarp + lane / 4;
+    const auto byteAt = [](uint64_t descriptor, int line, int k, bool isSigned) -> int {
+        const unsigned char bits = sharedMemory[offsetOf(descriptor, line, k)];
+        return isSigned ? static_cast<signed char>(bits) : bits;
+    };
+    for (int column = lane % 4 * 2; column < sums.columns; column += column % 2 == 0 ? 1 : 7)
+        for (int high = 0; high < 2; ++high) {
+            uint32_t& sum =
+                sums.values[static_cast<size_t>(column / 8 * 4 + high * 2 + column % 2)];
+            for (int k = 0; k < kBytes; ++k)
+                sum += static_cast<uint32_t>(
+                    byteAt(issue.a, row + 8 * high, k, issue.elements.signedA) *
+                    byteAt(issue.b, column, k, issue.elements.signedB));
+        }
+}
+
 /// The 16 elements along k of a row.
 std::array<float, kSteps> rowOf(uint64_t descriptor, int row, Number number) {
     std::array<float, kSteps> out{};
@@ -135,20 +164,28 @@ std::array<float, kSteps> columnOf(uint64_t descriptor, int column, Number numbe
 
 void performProduct(Sums& sums, const Product& product) {
     const Issue& issue = product.issue;
+    const Number number = issue.elements.number;
+    if (!issue.add)
+        std::fill(sums.values.begin(), sums.values.end(), 0U); // of either type
+    if (number == nullptr) {
+        performBytes(sums, issue);
+        return;
+    }
     const int lane = static_cast<int>(currentThread() % 32);
     const int row = warpOfGroup() * rowsOfWarp + lane / 4;
-    const std::array a = issue.registers ? product.fragment.rows
-                                         : std::array{rowOf(issue.a, row, sums.number),
-                                                      rowOf(issue.a, row + 8, sums.number)};
-    if (!issue.add)
-        std::fill(sums.values.begin(), sums.values.end(), 0.0F);
+    const std::array a =
+        issue.registers ? product.fragment.rows
+                        : std::array{rowOf(issue.a, row, number), rowOf(issue.a, row + 8, number)};
     for (int column = lane % 4 * 2; column < sums.columns; column += column % 2 == 0 ? 1 : 7) {
-        const auto b = issue.registers ? columnOf(issue.b, column, sums.number)
-                                       : rowOf(issue.b, column, sums.number);
+        const auto b =
+            issue.registers ? columnOf(issue.b, column, number) : rowOf(issue.b, column, number);
         for (int high = 0; high < 2; ++high) {
-            float& sum = sums.values[static_cast<size_t>(column / 8 * 4 + high * 2 + column % 2)];
+            uint32_t& bits =
+                sums.values[static_cast<size_t>(column / 8 * 4 + high * 2 + column % 2)];
+            auto sum = std::bit_cast<float>(bits);
             for (size_t k = 0; k < b.size(); ++k)
                 sum += a[static_cast<size_t>(high)][k] * b[k];
+            bits = std::bit_cast<uint32_t>(sum);
         }
     }
 }
@@ -164,27 +201,29 @@ void checkIssue(const Issue& issue) {
 }
 
 /// The thread's sums at this place; those that join are hidden: nobody may look.
-size_t sumsAt(Thread& thread, float* place, int columns, Number number) {
+size_t sumsAt(Thread& thread, uint32_t* place, int columns) {
     for (size_t i = 0; i < thread.sums.size(); ++i)
         if (thread.sums[i].place == place) {
             if (thread.sums[i].columns != columns)
                 stop("products of other sizes for the same sums", 0);
             return i;
         }
-    thread.sums.push_back({place, columns, number, {place, place + columns / 2}});
-    std::fill(place, place + columns / 2, NAN);
+    std::vector<uint32_t> values(static_cast<size_t>(columns / 2));
+    std::memcpy(values.data(), place, values.size() * 4);
+    thread.sums.push_back({place, columns, std::move(values)});
+    const std::vector<float> poison(static_cast<size_t>(columns / 2), NAN);
+    std::memcpy(place, poison.data(), poison.size() * 4);
     return thread.sums.size() - 1;
 }
 
-void ask(float* sums, const Issue& issue, const Fragment& fragment, Number number,
-         const void* place) {
+void ask(void* sums, const Issue& issue, const Fragment& fragment, const void* place) {
     Thread& thread = self();
     if (current.threads.size() % groupThreads != 0)
         stop("a product of a warpgroup that is not whole", 0);
     if (!thread.open)
         stop("a product without wgmma.fence before it", 0);
     checkIssue(issue);
-    const size_t at = sumsAt(thread, sums, issue.columns, number);
+    const size_t at = sumsAt(thread, static_cast<uint32_t*>(sums), issue.columns);
     const Product product{issue, fragment, at, thread.groups, current.early, place};
     noteOperands(product);
     if (product.done)
@@ -244,7 +283,15 @@ void openProducts() {
 void multiplyGroup(float* sums, int columns, uint64_t a, uint64_t b, bool add, Number number) {
     checkDescriptor(a);
     checkDescriptor(b);
-    ask(sums, {a, b, columns, add, false}, {}, number, __builtin_return_address(0));
+    ask(sums, {a, b, columns, add, false, {number}}, {}, __builtin_return_address(0));
+}
+
+void multiplyBytes(int* sums, int columns, uint64_t a, uint64_t b, bool add, bool signedA,
+                   bool signedB) {
+    checkDescriptor(a);
+    checkDescriptor(b);
+    ask(sums, {a, b, columns, add, false, {nullptr, signedA, signedB}}, {},
+        __builtin_return_address(0));
 }
 
 void multiplyWeighted(float* sums, int columns, const uint32_t* a, const uint32_t (*lanes)[4],
@@ -252,7 +299,7 @@ void multiplyWeighted(float* sums, int columns, const uint32_t* a, const uint32_
     checkDescriptor(b);
     if ((b & 0x3fff) % 64 != 0)
         stop("rows along k that do not begin at a multiple of 1024 bytes", 0);
-    ask(sums, {0, b, columns, add, true}, fragmentOf(a, lanes, number), number,
+    ask(sums, {0, b, columns, add, true, {number}}, fragmentOf(a, lanes, number),
         __builtin_return_address(0));
 }
 
@@ -276,7 +323,7 @@ void waitProducts(int pending) {
                           thread.products.begin() + static_cast<ptrdiff_t>(done));
     if (done > 0 && thread.products.empty()) {
         for (const Sums& sums : thread.sums)
-            std::copy(sums.values.begin(), sums.values.end(), sums.place);
+            std::memcpy(sums.place, sums.values.data(), sums.values.size() * 4);
         thread.sums.clear();
         thread.open = false;
     }

@@ -6,6 +6,7 @@
 #include "tests/shim/simt.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace wgmma {
@@ -27,6 +28,15 @@ void fill(bool weighted) {
     }
 }
 
+/// The same of bytes, 64 of them a row.
+void fillBytes() {
+    for (int i = static_cast<int>(threadIdx.x); i < 64 * 64; i += 128) {
+        const int row = i / 64, k = i % 64, at = (row * 8 + (k / 16 ^ row % 8)) * 16 + k % 16;
+        sharedMemory[at] = static_cast<unsigned char>(a(row, k));
+        sharedMemory[8192 + at] = static_cast<unsigned char>(b(k, row));
+    }
+}
+
 /// The thread's words of A for a step of 16 along k.
 void fragmentOf(int step, unsigned (&words)[4]) {
     const int lane = static_cast<int>(threadIdx.x % 32), row = static_cast<int>(threadIdx.x) / 32;
@@ -40,16 +50,41 @@ uint64_t descriptorOf(unsigned byte) {
     return byte >> 4 | uint64_t{64} << 32 | uint64_t{1} << 62;
 }
 
+/// Two steps of 32 bytes each.
+void multiplyBytes(const Steps& steps, float* out) {
+    int sums[32];
+    std::fill(sums, sums + 32, steps.anew ? 12345 : 0);
+    if (steps.open)
+        hostOpenProducts();
+    const uint64_t rows = descriptorOf(!steps.together && threadIdx.x == 5 ? 32 : 0);
+    for (unsigned step = 0; step < 2; ++step)
+        hostMultiplyBytes(sums, 64, rows + step * 2, descriptorOf(8192) + step * 2,
+                          step > 0 || !steps.anew, steps.signedA, steps.signedB);
+    hostCommitProducts();
+    out[32] = std::bit_cast<float>(sums[0]);
+    if (steps.wait)
+        hostWaitProducts(0);
+    for (int i = 0; i < 32; ++i)
+        out[i] = static_cast<float>(sums[i]);
+}
+
 } // namespace
 
 void product(void* const* arguments) {
     const Steps& steps = *static_cast<const Steps*>(arguments[0]);
     auto* const out = static_cast<float*>(arguments[1]) + threadIdx.x * 33;
-    fill(steps.weighted);
+    if (steps.bytes)
+        fillBytes();
+    else
+        fill(steps.weighted);
     if (steps.fence)
         hostFenceForProducts();
     if (steps.barrier)
         __syncthreads();
+    if (steps.bytes) {
+        multiplyBytes(steps, out);
+        return;
+    }
     float sums[32];
     std::fill(sums, sums + 32, !steps.anew ? 0.0F : NAN);
     unsigned words[4][4];

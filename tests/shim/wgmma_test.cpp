@@ -25,14 +25,26 @@ Result resultOf(wgmma::Steps steps, bool early = false) {
     return result;
 }
 
-float wantedAt(int row, int column) {
+float wantedAt(int row, int column, const wgmma::Steps& steps) {
+    const auto number = [&](int element, bool isSigned) {
+        return steps.bytes && !isSigned ? element & 0xff : element;
+    };
     int sum = 0;
     for (int k = 0; k < 64; ++k)
-        sum += wgmma::a(row, k) * wgmma::b(k, column);
+        sum += number(wgmma::a(row, k), steps.signedA) * number(wgmma::b(k, column), steps.signedB);
     return static_cast<float>(sum);
 }
 
-constexpr wgmma::Steps forms[] = {{}, {.anew = false}, {.weighted = true}};
+constexpr wgmma::Steps forms[] = {
+    {},
+    {.anew = false},
+    {.weighted = true},
+    {.bytes = true},
+    {.bytes = true, .anew = false},
+    {.bytes = true, .signedA = false},
+    {.bytes = true, .signedB = false},
+    {.bytes = true, .signedA = false, .signedB = false},
+};
 
 void expectSums(wgmma::Steps steps) {
     for (const bool early : {false, true}) {
@@ -42,7 +54,8 @@ void expectSums(wgmma::Steps steps) {
             for (int i = 0; i < 32; ++i) {
                 const int row = thread / 32 * 16 + thread % 32 / 4 + i / 2 % 2 * 8;
                 const int column = i / 4 * 8 + thread % 4 * 2 + i % 2;
-                ASSERT_EQ(result.out[static_cast<size_t>(thread * 33 + i)], wantedAt(row, column))
+                ASSERT_EQ(result.out[static_cast<size_t>(thread * 33 + i)],
+                          wantedAt(row, column, steps))
                     << "thread " << thread << ", sum " << i;
             }
     }
@@ -59,11 +72,13 @@ TEST(Warpgroup, sumsAreNotThereBeforeTheWait) {
             EXPECT_TRUE(std::isnan(resultOf(steps, early).out[32]));
 }
 
-/// Of both forms of products.
+/// Of all forms of products.
 void expectFound(wgmma::Steps steps, const char* words) {
-    for (const bool weighted : {false, true})
+    for (const wgmma::Steps form :
+         {wgmma::Steps{}, wgmma::Steps{.weighted = true}, wgmma::Steps{.bytes = true}})
         for (const bool early : {false, true}) {
-            steps.weighted = weighted;
+            steps.weighted = form.weighted;
+            steps.bytes = form.bytes;
             const std::string message = resultOf(steps, early).message;
             EXPECT_NE(message.find(words), std::string::npos) << message;
         }

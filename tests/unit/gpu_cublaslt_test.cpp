@@ -91,6 +91,23 @@ std::map<std::string, Tensor> weights() {
 const char* linear = "(float[2,4,8] x, float[8,6] w, float[6] b) => (float[2,4,6] y) "
                      "{ t = MatMul(x, w) u = Add(t, b) ";
 
+/// Of [batch, k, n] over k; unsigned bytes beyond 127 are no negative ones.
+TEST(PackedConstant, sumsBytesAlongDimsThatTheOrderLeavesOut) {
+    for (const DType type : {DType::Int8, DType::UInt8}) {
+        auto source = std::make_shared<Tensor>(type, Extents{2, 3, 2});
+        for (int64_t i = 0; i < 12; ++i)
+            source->set(i, static_cast<double>(type == DType::Int8 ? i * 20 - 110 : i * 20 + 30));
+        const PackedConstant recipe = recipeOf({0, {0, 2}, {2, 2}}, type, source->extents());
+        EXPECT_EQ(recipe.dtype, DType::Int32);
+        std::vector<double> wanted;
+        for (int64_t batch = 0; batch < 2; ++batch)
+            for (int64_t n = 0; n < 2; ++n)
+                wanted.push_back(source->at(batch * 6 + n) + source->at(batch * 6 + 2 + n) +
+                                 source->at(batch * 6 + 4 + n));
+        EXPECT_EQ(packedValues(recipe, {source}), wanted);
+    }
+}
+
 } // namespace
 
 TEST(CublasLt, LinearLayerIsTransposedAndItsBiasGoesAlongRows) {
