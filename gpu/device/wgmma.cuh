@@ -44,6 +44,17 @@ template <int pending> __device__ __forceinline__ void waitProducts() {
 #endif
 }
 
+/// Arithmetic on these sums stays behind the wait in front of this: the compiler knows of no tie.
+template <int count> __device__ __forceinline__ void keepBehindWait(int (&sums)[count][4]) {
+#ifdef __CUDA_ARCH__
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+        asm volatile(""
+                     : "+r"(sums[i][0]), "+r"(sums[i][1]), "+r"(sums[i][2]),
+                       "+r"(sums[i][3])::"memory");
+#endif
+}
+
 /// The PTX manual's matrix descriptor of rows of 128 bytes that are swizzled as by tileByte<8>, the
 /// first at a multiple of 1024 bytes: address, 1024 bytes from 8 rows to the next, this swizzle.
 /// All in units of 16 bytes; k steps of 32 bytes are two units on.

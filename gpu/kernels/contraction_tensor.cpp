@@ -127,6 +127,13 @@ EmitResult emitTile(const std::string& name, const KernelRequest& request, const
     if (TensorOperand(request, view, tile, false).load() == TileLoad::Staged)
         packB(request, view);
     if (tile.warpgroup && tile.integer) {
+        // Only 16-bit elements can be transposed on the way, and bytes that threads bring one by
+        // one leave a product nothing to gain.
+        for (const bool isA : {true, false})
+            if (TensorOperand(request, view, tile, isA).load() == TileLoad::Staged)
+                return finish(name.c_str(), request,
+                              PartResult(refusal("layout", "products of bytes want operands along "
+                                                           "k, in rows of whole 16 bytes")));
         plan.zeros.emplace(request, view, plan.tilesK() * plan.kElements());
         if (plan.zeros->refused())
             return finish(name.c_str(), request, PartResult(*plan.zeros->refused()));

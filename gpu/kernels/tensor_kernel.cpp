@@ -42,7 +42,8 @@ private:
     std::string groupProducts() const;
     std::string integerProducts() const;
     std::string shiftedSums() const;
-    std::string shiftedGroupSums() const;
+    std::string shiftedGroupRows() const;
+    std::string shiftedGroupColumns(int width, bool alongM) const;
     std::string results() const;
     std::string partialStore() const;
     std::string partialSums() const;
@@ -159,25 +160,27 @@ std::string TensorEmitter::shiftedSums() const {
     return out + "            }\n";
 }
 
-/// The same of a warpgroup's sums. Of the parts of k the first one takes off what columns have.
-std::string TensorEmitter::shiftedGroupSums() const {
-    const bool rows = m_b.shifted(), columns = m_a.shifted();
-    if (!rows && !columns)
+/// The same of a warpgroup's sums: what rows have, in the registers.
+std::string TensorEmitter::shiftedGroupRows() const {
+    if (!m_b.shifted())
         return {};
-    std::string out = fmt::format("#pragma unroll\n    for (int j = 0; j < {}; ++j)\n"
-                                  "#pragma unroll\n        for (int s = 0; s < 4; ++s) {{\n",
-                                  sumColumns());
-    if (columns)
-        out += fmt::format(
-            "            const unsigned n = tileN * {}u + j * 8 + lane % 4 * 2 + s % 2;\n"
-            "            if ({}n < {}u)\n"
-            "                sums[0][j][s] = subtractWrapped(sums[0][j][s], {});\n",
-            m_tile.n, m_plan.splits > 1 ? "split == 0 && " : "", m_view.nCount,
-            m_plan.zeros->columnShift("n"));
-    if (rows)
-        out += "            sums[0][j][s] = subtractWrapped(sums[0][j][s], multiplyWrapped(bZero, "
-               "rowSums[0][s / 2 * 2]));\n";
-    return out + "        }\n";
+    return fmt::format("    keepBehindWait(rowSums);\n    keepBehindWait(sums[0]);\n"
+                       "#pragma unroll\n    for (int j = 0; j < {}; ++j)\n"
+                       "#pragma unroll\n        for (int s = 0; s < 4; ++s)\n"
+                       "            sums[0][j][s] = subtractWrapped(sums[0][j][s], "
+                       "multiplyWrapped(bZero, rowSums[0][s / 2 * 2]));\n",
+                       sumColumns());
+}
+
+/// And what columns have, of `width` sums from the slab. Of the parts of k the first one takes it
+/// off.
+std::string TensorEmitter::shiftedGroupColumns(int width, bool alongM) const {
+    if (!m_tile.warpgroup || !m_a.shifted())
+        return {};
+    return fmt::format("{}#pragma unroll\n                for (int v = 0; v < {}; ++v)\n"
+                       "                    x[v] = subtractWrapped(x[v], {});\n",
+                       m_plan.splits > 1 ? "                if (split == 0)\n" : "", width,
+                       m_plan.zeros->columnShift(alongM ? "n" : "n + v"));
 }
 
 std::string TensorEmitter::products() const {
@@ -245,7 +248,7 @@ std::string TensorEmitter::pipeline() const {
         moveTile("            "), m_tile.stages, m_tile.stageBytes(), m_tile.m * m_tile.kBytes);
     return out + products() + "    }\n" + (m_tile.warpgroup ? "    waitProducts<0>();\n" : "") +
            "    waitCopies<0>();\n    __syncthreads();\n" +
-           (m_tile.warpgroup ? shiftedGroupSums() : shiftedSums());
+           (m_tile.warpgroup ? shiftedGroupRows() : shiftedSums());
 }
 
 std::string TensorEmitter::partialStore() const {
@@ -350,7 +353,7 @@ std::string TensorEmitter::results() const {
                        m_tile.m, m_tile.warpM(), m_tile.n, columns);
     out += fmt::format("            if (m < {}u && n < {}u) {{\n                {} x[{}];\n",
                        m_view.mCount, m_view.nCount, sumType(), width);
-    out += fromSlab(width, lanes.alongM);
+    out += fromSlab(width, lanes.alongM) + shiftedGroupColumns(width, lanes.alongM);
     out +=
         fmt::format("                {};\n            }}\n        }}\n    }}\n",
                     m_plan.splits > 1 ? partialStore() : m_epilogue.call("x", "batch", "m", "n"));

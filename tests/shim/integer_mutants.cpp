@@ -36,7 +36,7 @@ const std::vector<Mutant>& integerMutants() {
         {"rows_of_the_half_above", "rowSums[i][0][2]", "rowSums[i][0][0]", differs, boxes, ofBoxes},
         {"a_term_too_few", "multiplyWrapped(bZero, 272)", "multiplyWrapped(bZero, 271)", differs,
          boxes, ofBoxes},
-        {"every_part_shifts", "split == 0 && ", "", differs, parts, ofParts},
+        {"every_part_shifts", "if (split == 0)\n", "", differs, parts, ofParts},
         {"sums_of_stored_rows", "multiplyWrapped(bZero, rowSums[0][s / 2 * 2])", "0", differs,
          parts, ofParts},
         {"no_fence", "        fenceForProducts();\n", "", "without a fence.proxy.async", picture,
