@@ -25,7 +25,9 @@ enum Opcode : uint32_t {
     Signal = 0x1a7,
     BoxCopy = 0x1b4,
     RegisterMove = 0x1c8,
+    IntegerProduct = 0x037,
     GroupProduct = 0x1f0,
+    IntegerGroupProduct = 0x1f1,
 };
 
 template <typename T> T read(std::string_view bytes, size_t at) {
@@ -149,11 +151,13 @@ std::vector<Instructions> countParts(const std::string& cubin) {
     return out;
 }
 
-HopperInstructions countHopper(const std::string& cubin) {
-    HopperInstructions out;
+MatrixInstructions countMatrix(const std::string& cubin) {
+    MatrixInstructions out;
     for (const Instruction& instruction : instructionsOf(codeOf(cubin))) {
         const uint32_t opcode = instruction.opcode();
         out.products += opcode == GroupProduct ? 1 : 0;
+        out.integerGroups += opcode == IntegerGroupProduct ? 1 : 0;
+        out.integers += opcode == IntegerProduct ? 1 : 0;
         out.boxCopies += opcode == BoxCopy ? 1 : 0;
         out.signals += opcode == Signal ? 1 : 0;
         out.registerMoves += opcode == RegisterMove ? 1 : 0;

@@ -28,15 +28,18 @@ Instructions count(const std::string& cubin);
 /// often the loops go round knows what a thread issues at most. Empty: no code.
 std::vector<Instructions> countParts(const std::string& cubin);
 
-/// What kernels for TMA and the warpgroups of sm_90 are made of, in the whole code.
-struct HopperInstructions {
+/// What kernels for tensor cores, and for TMA and the warpgroups of sm_90, are made of, in the
+/// whole code.
+struct MatrixInstructions {
     uint32_t products = 0;      ///< HGMMA
+    uint32_t integerGroups = 0; ///< IGMMA
+    uint32_t integers = 0;      ///< IMMA
     uint32_t boxCopies = 0;     ///< UTMALDG
     uint32_t signals = 0;       ///< SYNCS: waits for barriers in shared memory, and arrivals
     uint32_t registerMoves = 0; ///< USETMAXREG
     uint32_t local = 0;         ///< LDL, STL
 };
 
-HopperInstructions countHopper(const std::string& cubin);
+MatrixInstructions countMatrix(const std::string& cubin);
 
 } // namespace fuselage::machine_code

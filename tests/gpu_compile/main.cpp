@@ -115,25 +115,31 @@ struct Figures {
     std::string worst;
 };
 
-/// What a kernel that may be launched early (sm_90), or one of tensor maps, is made for must be in
-/// its machine code; empty: it is.
-std::string missingIn(const gpu::KernelText& kernel, const gpu::CompiledKernel& compiled,
-                      bool early) {
+/// What a kernel that may be launched early (sm_90), one of 8-bit integers, or one of tensor maps,
+/// is made for must be in its machine code; empty: it is.
+std::string missingIn(const std::string& variant, const gpu::KernelText& kernel,
+                      const gpu::CompiledKernel& compiled, bool early) {
     for (const char* loss : {"serialized", "setmaxnreg"})
         if (compiled.log.find(loss) != std::string::npos)
             return compiled.log; // the assembler's note that it did not do as the text says
     if (early && kernel.waits)
         if (std::string why = gpu::whyNotEarly(compiled.cubin); !why.empty())
             return why;
+    const machine_code::MatrixInstructions found = machine_code::countMatrix(compiled.cubin);
+    if (variant.starts_with("integer_"))
+        return found.integers == 0 ? "no products of 8-bit integers" : "";
+    const bool groups = variant.starts_with("wgmma_") || variant.starts_with("tma_");
+    const bool integers = groups && kernel.source.find(" int sums[") != std::string::npos;
+    if (groups && (integers ? found.integerGroups : found.products) == 0)
+        return "no products of warpgroups";
     if (kernel.maps.empty())
         return {};
-    const machine_code::HopperInstructions found = machine_code::countHopper(compiled.cubin);
-    return found.products == 0                     ? "no products of warpgroups"
-           : found.boxCopies != kernel.maps.size() ? "a copy a map is not there"
-           : found.signals < 6                     ? "waits for barriers or arrivals are missing"
-           : found.registerMoves != 2              ? "registers do not move"
-           : found.local != 0                      ? "local memory"
-                                                   : "";
+    return found.products + found.integerGroups == 0 ? "no products of warpgroups"
+           : found.boxCopies != kernel.maps.size()   ? "a copy a map is not there"
+           : found.signals < 6                       ? "waits for barriers or arrivals are missing"
+           : found.registerMoves != 2                ? "registers do not move"
+           : found.local != 0                        ? "local memory"
+                                                     : "";
 }
 
 /// Texts that must not pass as ones that may be launched early do not, and one that may does.
@@ -192,7 +198,7 @@ struct Gate {
                 continue;
             }
             if (const std::string missing =
-                    missingIn(kernel, *compiled, gpu::capabilityOf(arch) >= 90);
+                    missingIn(set.variant, kernel, *compiled, gpu::capabilityOf(arch) >= 90);
                 !missing.empty()) {
                 std::printf("FAILED case %s, %s: %s\n", source.name.c_str(), set.variant.c_str(),
                             missing.c_str());

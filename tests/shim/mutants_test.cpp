@@ -53,6 +53,8 @@ TEST_P(Mutants, areFound) {
 
 INSTANTIATE_TEST_SUITE_P(Halo, Mutants, testing::ValuesIn(haloMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Integer, Mutants, testing::ValuesIn(integerMutants()),
+                         [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Pair, Mutants, testing::ValuesIn(pairMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
 
