@@ -139,17 +139,32 @@ std::optional<std::string> keyOf(const LowerRequest& request) {
 }
 
 LowerResult LowerCache::lowerWithin(const LowerRequest& request, NumericClass allowed) {
+    Lowered lowered = lower(request, allowed);
+    if (!lowered.known)
+        return std::move(*lowered.result);
+    KernelProgram program = lowered.known->program;
+    program.body = request.body;
+    note(program.body, lowered.known->number);
+    return program;
+}
+
+LowerResult LowerCache::lowerShared(LowerRequest& request, NumericClass allowed) {
+    Lowered lowered = lower(request, allowed);
+    if (!lowered.known)
+        return std::move(*lowered.result);
+    request.body = lowered.known->program.body;
+    return lowered.known->program;
+}
+
+LowerCache::Lowered LowerCache::lower(const LowerRequest& request, NumericClass allowed) {
     std::optional<std::string> key = keyOf(request);
     if (!key)
-        return fuselage::lowerWithin(request, allowed);
+        return {nullptr, fuselage::lowerWithin(request, allowed)};
     *key += static_cast<char>(allowed);
     auto known = m_programs.find(*key);
     if (known != m_programs.end()) {
         ++m_hits;
-        KernelProgram program = known->second.program;
-        program.body = request.body;
-        note(program.body, known->second.number);
-        return program;
+        return {&known->second, std::nullopt};
     }
     LowerResult result = fuselage::lowerWithin(request, allowed);
     // Refusals name nodes; a Library program refers to one.
@@ -159,7 +174,7 @@ LowerResult LowerCache::lowerWithin(const LowerRequest& request, NumericClass al
         note(program->body, number);
         m_programs.emplace(std::move(*key), Known{*program, number});
     }
-    return result;
+    return {nullptr, std::move(result)};
 }
 
 void LowerCache::note(const std::shared_ptr<const Graph>& body, uint32_t number) {

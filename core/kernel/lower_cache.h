@@ -46,6 +46,10 @@ public:
     /// As the function of that name; the program has the request's own body.
     LowerResult lowerWithin(const LowerRequest& request, NumericClass allowed);
 
+    /// The same for a body that nobody else has: where one like it was lowered before, that one
+    /// takes its place in the request and in the program. Names in it are then another node's.
+    LowerResult lowerShared(LowerRequest& request, NumericClass allowed);
+
     /// Equal for programs made here that are equal but for their bodies; 0: nothing is known. So
     /// what takes long to find out of a program need be found once for all that are alike.
     uint32_t alike(const KernelProgram& program) const;
@@ -59,6 +63,13 @@ private:
         uint32_t number = 0;
     };
 
+    /// Of one lowered before `known`, else `result`.
+    struct Lowered {
+        const Known* known = nullptr;
+        std::optional<LowerResult> result;
+    };
+
+    Lowered lower(const LowerRequest& request, NumericClass allowed);
     void note(const std::shared_ptr<const Graph>& body, uint32_t number);
 
     std::unordered_map<std::string, Known> m_programs; ///< by key and class

@@ -291,7 +291,9 @@ Result<std::vector<PlannedNode>> lowerNodes(std::shared_ptr<const Graph>& graph,
         if (fixed && node.op != Op::Fused && mayBeView(*graph, node, views))
             continue;
         if (fixed) {
-            LowerResult lowered = cache.lowerWithin(added.request, allowedClass(node, options));
+            const NumericClass allowed = allowedClass(node, options);
+            LowerResult lowered = node.op == Op::Fused ? cache.lowerWithin(added.request, allowed)
+                                                       : cache.lowerShared(added.request, allowed);
             if (auto* program = std::get_if<KernelProgram>(&lowered))
                 added.program = std::move(*program);
         }

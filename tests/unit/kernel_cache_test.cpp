@@ -90,6 +90,30 @@ TEST(LowerCache, TheAllowedClassCounts) {
     EXPECT_EQ(cache.hits(), 0U);
 }
 
+TEST(LowerCache, BodiesThatNobodyElseHasAreShared) {
+    LowerRequest first = bodyFrom("(float[2,3] x) => (float[2,3] y) { y = Relu(x) }");
+    LowerRequest alike = bodyFrom("(float[2,3] image) => (float[2,3] out) { out = Relu(image) }");
+    LowerRequest other = bodyFrom("(float[2,3] x) => (float[2,3] y) { y = Exp(x) }");
+    LowerRequest worse = alike;
+    const auto own = alike.body;
+    LowerCache cache;
+    const auto bodyMade = [&](LowerRequest& request, NumericClass allowed) {
+        LowerResult result = cache.lowerShared(request, allowed);
+        const auto* program = std::get_if<KernelProgram>(&result);
+        EXPECT_TRUE(program);
+        EXPECT_TRUE(program && program->body == request.body);
+        LowerResult fresh = lowerWithin(request, allowed);
+        EXPECT_TRUE(program && text(*program) == text(std::get<KernelProgram>(fresh)));
+        return request.body;
+    };
+    const auto known = bodyMade(first, anyClass);
+    EXPECT_EQ(bodyMade(alike, anyClass), known);
+    EXPECT_NE(own, known);
+    EXPECT_NE(bodyMade(other, anyClass), known);
+    EXPECT_NE(bodyMade(worse, NumericClass::Exact), known);
+    EXPECT_EQ(cache.hits(), 1U);
+}
+
 TEST(LowerCache, RefusalsNameTheirOwnNodes) {
     auto body = [](const std::string& name) {
         return bodyFrom("(float[3,3] x) => (float[3,3] y) { " + name +
