@@ -80,9 +80,21 @@ std::string declaredKey(const RuleLibrary& library) {
     return out;
 }
 
+/// The model's graph with what the rules declare of its operators.
+std::shared_ptr<const Graph> declaredGraph(const LoadedModel& model, const RuleLibrary& library,
+                                           const std::shared_ptr<const Graph>& shared) {
+    if (shared && library.loaded.rules.operators.empty())
+        return shared;
+    Graph out = model.graph.clone();
+    enterDeclared(out, library);
+    return std::make_shared<const Graph>(std::move(out));
+}
+
+/// `shared`: the model's graph; null: a copy is made.
 Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& library,
-                             const AnalysisOptions& options, AnalysisCache::Known& known,
-                             Progress& progress) {
+                             const AnalysisOptions& options,
+                             const std::shared_ptr<const Graph>& shared,
+                             AnalysisCache::Known& known, Progress& progress) {
     auto dims = sizesOf(model, options.fuse.dims);
     if (!dims)
         return failure(dims.error());
@@ -91,10 +103,8 @@ Result<Analysis> analyseWith(const LoadedModel& model, const RuleLibrary& librar
     report.stageSeconds = model.seconds;
     Stopwatch watch;
     if (!known.prepared) {
-        Graph graph = model.graph.clone();
-        enterDeclared(graph, library);
-        auto prepared =
-            prepare(std::move(graph), *dims, {options.fuse.precision, options.fuse.precisionOf});
+        auto prepared = prepare(declaredGraph(model, library, shared), *dims,
+                                {options.fuse.precision, options.fuse.precisionOf});
         if (!prepared)
             return failure(prepared.error());
         if (auto said = requireAllSaid(*prepared); !said)
@@ -186,7 +196,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
                          const AnalysisOptions& options, Progress& progress) {
     AnalysisCache::Known nothing;
     nothing.rewriting = RewriteMemo::none();
-    return analyseWith(model, library, options, nothing, progress);
+    return analyseWith(model, library, options, nullptr, nothing, progress);
 }
 
 Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
@@ -199,7 +209,7 @@ Result<Analysis> analyse(const LoadedModel& model, const RuleLibrary& library,
         known = {};
         known.key = std::move(key);
     }
-    return analyseWith(model, library, options, known, progress);
+    return analyseWith(model, library, options, cache.m_graph, known, progress);
 }
 
 } // namespace fuselage::app

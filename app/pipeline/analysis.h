@@ -45,6 +45,11 @@ struct Analysis {
 /// other: cancel the one that runs first.
 class AnalysisCache {
 public:
+    AnalysisCache() = default;
+
+    /// `graph`: the model's, which analyses then share where they would copy it else.
+    explicit AnalysisCache(std::shared_ptr<const Graph> graph) : m_graph(std::move(graph)) {}
+
     struct Known {
         std::string key; ///< of all options that the rest depends on
         std::shared_ptr<const Prepared> prepared;
@@ -61,6 +66,7 @@ private:
     friend Result<Analysis> analyse(const LoadedModel&, const RuleLibrary&, const AnalysisOptions&,
                                     AnalysisCache&, Progress&);
 
+    std::shared_ptr<const Graph> m_graph; ///< null: not shared
     std::mutex m_running;
     Known m_known;
 };

@@ -125,7 +125,9 @@ Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
 
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress) {
-    auto prepared = prepare(graph.clone(), options.dims, {options.precision, options.precisionOf});
+    // It outlives what is prepared of it, which need not be a copy then.
+    const std::shared_ptr<const Graph> lent(std::shared_ptr<const Graph>(), &graph);
+    auto prepared = prepare(lent, options.dims, {options.precision, options.precisionOf});
     if (!prepared)
         return failure(prepared.error());
     if (auto said = requireAllSaid(*prepared); !said)

@@ -13,6 +13,14 @@ Result<Prepared> prepare(Graph graph, DimensionValues dims, const PrecisionChoic
                     std::move(*record)};
 }
 
+Result<Prepared> prepare(std::shared_ptr<const Graph> graph, DimensionValues dims,
+                         const PrecisionChoice& choice) {
+    if (changesGraphs(choice.precision))
+        return prepare(graph->clone(), std::move(dims), choice);
+    PrecisionRecord record = unchanged(*graph, choice.precision);
+    return Prepared{std::move(graph), std::move(dims), std::move(record)};
+}
+
 Result<void> requireAllSaid(const Prepared& prepared) {
     if (!prepared.precision.refused.empty())
         return failure(prepared.precision.refused.front());

@@ -25,6 +25,10 @@ struct Prepared {
 /// Error "precision.types".
 Result<Prepared> prepare(Graph graph, DimensionValues dims, const PrecisionChoice& choice);
 
+/// The same; the graph is copied only where the precision changes it.
+Result<Prepared> prepare(std::shared_ptr<const Graph> graph, DimensionValues dims,
+                         const PrecisionChoice& choice);
+
 /// Success when every exception says something of the graph. Error "precision.node".
 Result<void> requireAllSaid(const Prepared& prepared);
 

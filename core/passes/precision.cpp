@@ -370,12 +370,17 @@ int64_t weightBytes(const Graph& graph) {
 
 } // namespace
 
-Result<PrecisionRecord> setPrecision(Graph& graph, const PrecisionChoice& choice) {
+PrecisionRecord unchanged(const Graph& graph, Precision precision) {
     PrecisionRecord out;
-    out.precision = choice.precision;
+    out.precision = precision;
     out.weightBytesBefore = weightBytes(graph);
     out.weightBytesAfter = out.weightBytesBefore;
-    if (storageOf(choice.precision) == DType::Float32)
+    return out;
+}
+
+Result<PrecisionRecord> setPrecision(Graph& graph, const PrecisionChoice& choice) {
+    PrecisionRecord out = unchanged(graph, choice.precision);
+    if (!changesGraphs(choice.precision))
         return out;
     PrecisionPass(graph, choice, out).run();
     out.weightBytesAfter = weightBytes(graph);

@@ -40,6 +40,14 @@ struct PrecisionRecord {
 /// rule "precision". Error "precision.types": the result contradicts an operator.
 Result<PrecisionRecord> setPrecision(Graph& graph, const PrecisionChoice& choice);
 
+/// False: setPrecision() leaves every graph as it is.
+inline bool changesGraphs(Precision precision) {
+    return storageOf(precision) != DType::Float32;
+}
+
+/// What setPrecision() says of a graph that it does not change.
+PrecisionRecord unchanged(const Graph& graph, Precision precision);
+
 inline Result<PrecisionRecord> setPrecision(Graph& graph, Precision precision) {
     return setPrecision(graph, PrecisionChoice{precision});
 }

@@ -154,7 +154,8 @@ private:
     app::LoadedModel m_model;
     std::mt19937 m_random;
     app::AnalysisOptions m_options;
-    app::AnalysisCache m_known;
+    /// Shares the model's graph; what it is compared with copies it.
+    app::AnalysisCache m_known{std::make_shared<const Graph>(m_model.graph.clone())};
     std::optional<app::Analysis> m_earlier;
 };
 
@@ -184,6 +185,32 @@ TEST(Incremental, EditsOfNetworksEqualFreshAnalyses) {
             SCOPED_TRACE(std::string(name) + ", edit " + std::to_string(edit));
             editing.edit();
         }
+    }
+}
+
+TEST(Incremental, TheModelsGraphIsSharedWhereNothingChangesIt) {
+    const auto profile = deviceProfile("cpu");
+    ASSERT_TRUE(profile);
+    auto library = app::requireRuleLibrary({});
+    ASSERT_TRUE(library);
+    Progress quiet;
+    for (const auto& [precision, batch, isShared] : {std::tuple(Precision::Fp32, 1, true),
+                                                     {Precision::Tf32, 1, true},
+                                                     {Precision::Fp16, 1, false},
+                                                     {Precision::Fp32, 0, false}}) {
+        app::LoadedModel model = modelOf(smallGraph(batch));
+        if (batch == 0)
+            model.dims["N"] = 2;
+        const auto graph = std::make_shared<const Graph>(model.graph.clone());
+        const std::string before = text(*graph);
+        app::AnalysisCache known(graph);
+        app::AnalysisOptions options;
+        options.profile = *profile;
+        options.fuse.precision = precision;
+        auto analysis = app::analyse(model, *library, options, known, quiet);
+        ASSERT_TRUE(analysis) << analysis.error().text();
+        EXPECT_EQ(analysis->before.graph == graph, isShared) << nameOf(precision) << batch;
+        EXPECT_EQ(text(*graph), before);
     }
 }
 

@@ -162,8 +162,9 @@ void Session::takeModel(const QString& path, const std::shared_ptr<const app::Lo
                         const std::shared_ptr<const app::Report>& preview) {
     startOn(path);
     m_model = model;
-    m_known = std::shared_ptr<app::AnalysisCache>(new app::AnalysisCache,
-                                                  disposeLater<app::AnalysisCache>);
+    m_known = std::shared_ptr<app::AnalysisCache>(
+        new app::AnalysisCache(std::shared_ptr<const Graph>(model, &model->graph)),
+        disposeLater<app::AnalysisCache>);
     for (const std::string& note : model->notes)
         m_notes.append(problemOfNote(note));
     const Graph& graph = model->graph;
