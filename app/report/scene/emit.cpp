@@ -40,7 +40,7 @@ public:
         m_scene.groups = m_model.groups;
         m_scene.legend = m_model.legend;
         m_scene.rect = m_placement.before[0];
-        m_scene.boxes.reserve(m_model.items.size());
+        m_scene.boxes.reserve(drawnNodes());
         m_scene.edges.reserve(m_projection.edges.size());
         for (uint32_t id = 1; id < m_model.tree.size(); ++id) {
             if (!m_model.tree[id].shown)
@@ -61,6 +61,14 @@ public:
     }
 
 private:
+    /// Boxes are large, and of a large graph most nodes are inside of shut containers.
+    size_t drawnNodes() const {
+        size_t out = 0;
+        for (uint32_t id = 1; id < m_model.tree.size(); ++id)
+            out += m_model.tree[id].shown && m_model.isLeafLike(id) ? 1 : 0;
+        return out;
+    }
+
     void addContainer(uint32_t id);
     void addBoxes(uint32_t id);
     Box boxOf(uint32_t id) const;
