@@ -5,9 +5,8 @@
 #include "app/studio/session/allocator.h"
 #include "app/studio/shell/chooser.h"
 #include "app/studio/shell/main_window.h"
-#include "app/zoo/builder.h"
-#include "core/onnx/model_file.h"
 #include "core/support/file.h"
+#include "tests/bench/large_model.h"
 #include "tests/bench/studio_phases.h"
 #include "tests/studio/stall_watch.h"
 
@@ -102,18 +101,8 @@ void waitFor(const std::function<bool()>& condition) {
 }
 
 QString writeModel(const QTemporaryDir& folder, int nodes) {
-    constexpr int64_t channels = 8;
-    zoo::Builder b("bench", 1);
-    ValueId x = b.input("image", DType::Float32, {1, channels, 8, 8});
-    for (int block = 0; block * 5 < nodes; ++block) {
-        zoo::Builder::Scope scope(b, fmt::format("layer{}.block{}", block / 10, block % 10));
-        ValueId y = b.apply(Op::Relu, {b.conv("conv1", x, {channels, channels, 3, 1, 1})});
-        y = b.conv("conv2", y, {channels, channels, 3, 1, 1});
-        x = b.apply(Op::Relu, {b.apply(Op::Add, {y, x})});
-    }
-    b.output(x, "features");
     QString path = folder.filePath(QStringLiteral("%1.onnx").arg(nodes));
-    if (!model_io::save(b.finish(), path.toStdString()))
+    if (!bench::writeLargeModel(path.toStdString(), nodes))
         std::exit(1);
     return path;
 }

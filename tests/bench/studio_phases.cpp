@@ -86,7 +86,9 @@ std::string phasesOf(const std::string& path) {
     opening.lap("load and prepare");
     auto backend = makeBackend(CompileOptions{});
     opening.lap("backend");
-    app::AnalysisOptions options{{}, *profile, backend ? backend->get() : nullptr};
+    app::AnalysisOptions options;
+    options.profile = *profile;
+    options.backend = backend ? backend->get() : nullptr;
     options.fuse.explain = true;
     app::AnalysisCache known;
     for (int edit = 0; edit <= edits; ++edit) {
