@@ -26,29 +26,100 @@ bool follows(const DimIndex& index, std::optional<uint32_t>& dim) {
     return true;
 }
 
-/// The second product has the rows of the first one, each with its columns along k.
-bool sameRows(const Contraction& first, const Contraction& second) {
-    if (first.nDims != 1 || first.mDims != second.mDims || first.space.back() != second.k[0] ||
-        !std::equal(first.space.begin(), first.space.end() - 1, second.space.begin()))
+/// What writes rows: some dimensions of them, then one of their elements.
+struct MadeRows {
+    Extents space;
+    const Access* write = nullptr;
+};
+
+/// The dimension of a product's space, k behind it, that each dimension of rows is which it
+/// multiplies, one of one element aside; none: the rows are not those of the product.
+std::optional<std::vector<uint32_t>> dimsOfProduct(const Extents& rows,
+                                                   const Contraction& product) {
+    std::vector<uint32_t> out(rows.size(), 0);
+    uint32_t next = 0;
+    auto skipOnes = [&] {
+        while (next < product.mDims && product.space[next] == 1)
+            ++next;
+    };
+    for (size_t d = 0; d + 1 < rows.size(); ++d) {
+        if (rows[d] == 1)
+            continue;
+        skipOnes();
+        if (next == product.mDims || product.space[next] != rows[d])
+            return std::nullopt;
+        out[d] = next++;
+    }
+    skipOnes();
+    out.back() = static_cast<uint32_t>(product.space.size());
+    return next == product.mDims && rows.back() == product.k[0] ? std::optional(out) : std::nullopt;
+}
+
+/// The product multiplies these rows, each with its elements along k.
+bool multiplies(const Contraction& second, const MadeRows& first) {
+    const auto dims = dimsOfProduct(first.space, second);
+    const std::vector<DimIndex>&made = first.write->index, &read = second.a.index;
+    if (!dims || made.size() != read.size())
         return false;
-    const std::vector<DimIndex>&made = first.epilogue.writes[0].index, &read = second.a.index;
     std::vector<bool> met(first.space.size(), false);
     for (size_t d = 0; d < made.size(); ++d) {
         std::optional<uint32_t> from, to;
-        if (!follows(made[d], from) || !follows(read[d], to) || from.has_value() != to.has_value())
+        if (!follows(made[d], from) || !follows(read[d], to))
             return false;
-        if (!from)
+        if (from && first.space[*from] == 1 && !to)
             continue;
-        const auto wanted =
-            *from == first.mDims ? static_cast<uint32_t>(second.space.size()) : *from;
-        if (*to != wanted)
+        if (from.has_value() != to.has_value() || (from && *to != (*dims)[*from]))
             return false;
-        met[*from] = true;
+        if (from)
+            met[*from] = true;
     }
     for (size_t d = 0; d < met.size(); ++d)
         if (!met[d] && first.space[d] != 1)
             return false;
     return true;
+}
+
+/// What a Row or a plain product writes, if it is one result for each element of its space; null
+/// where it writes otherwise. None: the program is neither.
+std::optional<MadeRows> rowsMadeBy(const KernelProgram& program) {
+    MadeRows out;
+    if (const auto* row = std::get_if<Row>(&program.code)) {
+        if (row->inner.size() != 1)
+            return std::nullopt;
+        out.space = row->outer;
+        out.space.push_back(row->inner[0]);
+        if (row->elementWrites.size() == 1 && row->rowWrites.empty())
+            out.write = row->elementWrites.data();
+        return out;
+    }
+    const auto* product = std::get_if<Contraction>(&program.code);
+    if (!isPlain(product) || product->nDims != 1)
+        return std::nullopt;
+    out.space = product->space;
+    if (product->epilogue.writes.size() == 1)
+        out.write = product->epilogue.writes.data();
+    return out;
+}
+
+/// The product that takes the rows of `first`; null: `second` does not stand behind it.
+const Contraction* multiplierOf(const KernelProgram& first, const KernelProgram& second) {
+    if (!std::holds_alternative<Row>(first.code)) {
+        const auto* product = std::get_if<Contraction>(&second.code);
+        return isPlain(product) ? product : nullptr;
+    }
+    const auto* chain = std::get_if<Chain>(&second.code);
+    return chain != nullptr && rowsOf(*chain) == nullptr ? &productOf(*chain, 0) : nullptr;
+}
+
+/// Nothing but A of its first product is this input of the program.
+bool readsOnlyAsA(const KernelProgram& program, uint32_t link) {
+    if (const auto* chain = std::get_if<Chain>(&program.code)) // it numbers them as its first does
+        return readsOnlyAsA(chain->members[0], link);
+    const auto& code = std::get<Contraction>(program.code);
+    const auto& reads = code.epilogue.reads;
+    return code.b.operand != link &&
+           std::none_of(reads.begin(), reads.end(),
+                        [&](const Access& read) { return read.operand == link; });
 }
 
 std::shared_ptr<const Graph> chainedBody(const KernelProgram& first, const KernelProgram& second,
@@ -75,19 +146,16 @@ std::shared_ptr<const Graph> chainedBody(const KernelProgram& first, const Kerne
 
 std::variant<KernelProgram, Reason> chained(const KernelProgram& first,
                                             const KernelProgram& second) {
-    const auto* one = std::get_if<Contraction>(&first.code);
-    const auto* two = std::get_if<Contraction>(&second.code);
-    if (!isPlain(one) || !isPlain(two))
-        return Reason{"kind", "one of the two is no plain matrix product", {}, {}};
-    const uint32_t link = two->a.operand;
-    const auto& reads = two->epilogue.reads;
-    if (first.outputs.size() != 1 || one->epilogue.writes.size() != 1 || two->b.operand == link ||
-        std::any_of(reads.begin(), reads.end(),
-                    [&](const Access& read) { return read.operand == link; }))
+    const auto made = rowsMadeBy(first);
+    const Contraction* two = multiplierOf(first, second);
+    if (!made || two == nullptr)
         return Reason{
-            "io-count", "what the first product makes is not A of the second alone", {}, {}};
-    const OperandType &made = first.outputs[0], &read = second.inputs[link];
-    if (made.dtype != read.dtype || made.extents != read.extents || !sameRows(*one, *two))
+            "kind", "they are no two plain matrix products, nor a row and a chain of such", {}, {}};
+    const uint32_t link = two->a.operand;
+    if (first.outputs.size() != 1 || made->write == nullptr || !readsOnlyAsA(second, link))
+        return Reason{"io-count", "what the first one makes is not A of the second alone", {}, {}};
+    const OperandType &written = first.outputs[0], &read = second.inputs[link];
+    if (written.dtype != read.dtype || written.extents != read.extents || !multiplies(*two, *made))
         return Reason{"shape-mismatch",
                       "the rows of the second product are not those of the first, one by one",
                       {},
@@ -105,12 +173,9 @@ std::variant<KernelProgram, Reason> chained(const KernelProgram& first,
     return out;
 }
 
-const Contraction& productOf(const Chain& chain, size_t member) {
-    return std::get<Contraction>(chain.members[member].code);
-}
-
 uint32_t linkOf(const Chain& chain) {
-    return productOf(chain, 1).a.operand;
+    // A chain numbers the inputs of its first member as that does.
+    return rowsOf(chain) != nullptr ? productOf(chain, 0).a.operand : productOf(chain, 1).a.operand;
 }
 
 uint32_t chainInput(const Chain& chain, size_t member, uint32_t input) {
@@ -120,8 +185,45 @@ uint32_t chainInput(const Chain& chain, size_t member, uint32_t input) {
     return before + input - (input > linkOf(chain) ? 1 : 0);
 }
 
-uint32_t chainWeight(const Chain& chain, size_t member) {
-    return chainInput(chain, member, productOf(chain, member).b.operand);
+const Chain& productsOf(const Chain& chain) {
+    const auto* behind = std::get_if<Chain>(&chain.members[1].code);
+    return behind != nullptr ? *behind : chain;
+}
+
+const KernelProgram* rowsOf(const Chain& chain) {
+    return &productsOf(chain) != &chain ? chain.members.data() : nullptr;
+}
+
+const Contraction& productOf(const Chain& chain, size_t product) {
+    return std::get<Contraction>(productsOf(chain).members[product].code);
+}
+
+std::optional<uint32_t> productInput(const Chain& chain, size_t product, uint32_t input) {
+    const Chain& products = productsOf(chain);
+    if (product == 1 && input == linkOf(products))
+        return std::nullopt;
+    const uint32_t own = chainInput(products, product, input);
+    if (&products == &chain)
+        return own;
+    return own == linkOf(chain) ? std::nullopt : std::optional(chainInput(chain, 1, own));
+}
+
+uint32_t chainWeight(const Chain& chain, size_t product) {
+    return *productInput(chain, product, productOf(chain, product).b.operand);
+}
+
+Access rowReadInProduct(const Chain& chain, const Access& read) {
+    const auto& row = std::get<Row>(chain.members[0].code);
+    Extents space = row.outer;
+    space.push_back(row.inner[0]);
+    const auto dims = dimsOfProduct(space, productOf(chain, 0));
+    Access out = read;
+    for (DimIndex& index : out.index) {
+        std::erase_if(index.terms, [&](const IndexTerm& term) { return space[term.dim] == 1; });
+        for (IndexTerm& term : index.terms)
+            term.dim = (*dims)[term.dim];
+    }
+    return out;
 }
 
 int64_t chainRows(const Chain& chain) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/kernel/product_element.h"
 
+#include "core/kernel/chain.h"
+
 namespace fuselage {
 
 namespace {
@@ -35,7 +37,7 @@ DType productElement(const KernelProgram& program) {
             if (const DType type = productElement(member); type != DType::Undefined)
                 return type;
     if (const auto* code = std::get_if<Chain>(&program.code))
-        return productElement(code->members[0]);
+        return productElement(productsOf(*code).members[0]);
     return DType::Undefined;
 }
 

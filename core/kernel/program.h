@@ -204,11 +204,11 @@ struct Group {
     std::vector<KernelProgram> members;
 };
 
-/// Two matrix products in one launch: the result of the first one, its epilogue behind it, is A of
-/// the second one and never leaves the kernel (chain.h). Members number their operands on their
-/// own: the program's inputs are those of the first one, then those of the second one without A.
+/// Two matrix products in one launch, of which the second one takes the results of the first one as
+/// A, or a Row in front of two such (chain.h). Nothing of that leaves the kernel. Inputs: those of
+/// the first member by its own numbers, then those of the second one by its own, but A.
 struct Chain {
-    std::vector<KernelProgram> members; ///< two Contractions
+    std::vector<KernelProgram> members; ///< two Contractions; or a Row, and a Chain of two
 };
 
 using ProgramCode =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counting the work of one launch: multiply-adds exactly, tapes by their instructions.
+#include "core/kernel/chain.h"
 #include "core/kernel/layout_work_internal.h"
 #include "core/kernel/loops.h"
 #include "core/kernel/program.h"
@@ -175,8 +176,14 @@ struct Counter {
         }
     }
 
-    /// Packing a hidden element as a row of the second product takes the place of its store.
-    void operator()(const Chain& code) { members(code.members); }
+    /// Packing a hidden element as a row of the second product takes the place of its store. A Row
+    /// in front has its elements where the first product would have read them, and leaves them
+    /// there: it neither loads nor stores them.
+    void operator()(const Chain& code) {
+        members(code.members);
+        if (const KernelProgram* rows = rowsOf(code))
+            moves(2, -count(rows->outputs[0].extents));
+    }
 
     void operator()(const Group& code) { members(code.members); }
 

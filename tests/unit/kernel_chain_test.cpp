@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two products as one program: what it computes and touches, and which two are none.
+// Two products as one program, and a row in front of them: what it computes and touches, and which
+// are none.
 #include "core/cost/time_model.h"
 #include "core/kernel/chain.h"
 #include "kernel_support.h"
@@ -33,12 +34,17 @@ std::string refusalCode(const std::string& first, const std::string& second) {
     return reason ? reason->code : "";
 }
 
-TEST(Chain, ComputesWhatItsBodyDoesAndTouchesNothingBetween) {
-    const KernelProgram program = expectChain(expand, shrink);
+const char* const norm = "(float[2,5,8] z, float[8] g, float[8] b) => (float[2,5,8] x) "
+                         "{ x = LayerNormalization<axis=-1>(z, g, b) }";
+
+std::variant<KernelProgram, Reason> behindRow(const std::string& row, const std::string& first,
+                                              const std::string& second) {
+    return chained(programOf(bodyFrom(row)), expectChain(first, second));
+}
+
+void expectComputesItsBody(const KernelProgram& program) {
     ASSERT_TRUE(program.body);
     EXPECT_EQ(kindOf(program), ProgramKind::Chain);
-    ASSERT_EQ(program.inputs.size(), 5U); // x, w, b; w, r
-    EXPECT_EQ(program.inputs[3].extents, (Extents{12, 8}));
     LowerRequest request;
     request.body = program.body;
     request.constants.resize(program.inputs.size());
@@ -53,7 +59,87 @@ TEST(Chain, ComputesWhatItsBodyDoesAndTouchesNothingBetween) {
     const Traffic traffic = logicalTraffic(program);
     EXPECT_EQ(traffic.logicalRead, got->bytesRead);
     EXPECT_EQ(traffic.logicalWritten, got->bytesWritten);
-    EXPECT_EQ(traffic.logical(), 4 * (80 + 96 + 12 + 96 + 80 + 80));
+}
+
+TEST(Chain, ComputesWhatItsBodyDoesAndTouchesNothingBetween) {
+    const KernelProgram program = expectChain(expand, shrink);
+    ASSERT_EQ(program.inputs.size(), 5U); // x, w, b; w, r
+    EXPECT_EQ(program.inputs[3].extents, (Extents{12, 8}));
+    expectComputesItsBody(program);
+    EXPECT_EQ(logicalTraffic(program).logical(), 4 * (80 + 96 + 12 + 96 + 80 + 80));
+}
+
+TEST(Chain, ARowInFrontMakesWhatTheFirstProductMultiplies) {
+    auto made = behindRow(norm, expand, shrink);
+    ASSERT_TRUE(std::holds_alternative<KernelProgram>(made)) << std::get<Reason>(made).text();
+    const auto& program = std::get<KernelProgram>(made);
+    ASSERT_EQ(program.inputs.size(), 7U); // z, g, b; w, b; w, r
+    expectComputesItsBody(program);
+    EXPECT_EQ(logicalTraffic(program).logical(), 4 * (80 + 8 + 8 + 96 + 12 + 96 + 80 + 80));
+    const auto& chain = std::get<Chain>(program.code);
+    ASSERT_TRUE(rowsOf(chain));
+    EXPECT_EQ(linkOf(chain), 0U);
+    EXPECT_EQ(chainWeight(chain, 0), 3U);
+    EXPECT_EQ(chainWeight(chain, 1), 5U);
+    EXPECT_EQ(productInput(chain, 0, 0), std::nullopt); // x
+    EXPECT_EQ(productInput(chain, 1, 1), std::nullopt); // h
+    EXPECT_EQ(productInput(chain, 1, 2), 6U);
+    EXPECT_EQ(chainRows(chain), 10);
+    const Work all = workOf(program), apart = workOf(expectChain(expand, shrink)),
+               rows = workOf(programOf(bodyFrom(norm)));
+    EXPECT_EQ(all.flops, apart.flops + rows.flops);
+    EXPECT_EQ(all.issue, apart.issue + rows.issue - 2 * 80); // it is neither loaded nor stored
+}
+
+TEST(Chain, DimensionsOfOneElementAreNoneOfTheRows) {
+    for (const char* extents : {"1,7,5", "7,1,5", "7,5,1", "35", "1,1,1"}) {
+        SCOPED_TRACE(extents);
+        const std::string at = extents;
+        auto made = behindRow("(float[" + at + ",8] z) => (float[" + at +
+                                  ",8] x) "
+                                  "{ x = Softmax<axis=-1>(z) }",
+                              "(float[" + at + ",8] x, float[8,12] w) => (float[" + at +
+                                  ",12] y) "
+                                  "{ y = MatMul(x, w) }",
+                              "(float[" + at + ",12] h, float[12,4] w) => (float[" + at +
+                                  ",4] y) "
+                                  "{ y = MatMul(h, w) }");
+        ASSERT_TRUE(std::holds_alternative<KernelProgram>(made)) << std::get<Reason>(made).text();
+        const auto& program = std::get<KernelProgram>(made);
+        expectComputesItsBody(program);
+        const auto& chain = std::get<Chain>(program.code);
+        const auto& row = std::get<Row>(rowsOf(chain)->code);
+        const Access read = rowReadInProduct(chain, row.reads[0]);
+        EXPECT_EQ(read.index.back().terms[0].dim, productOf(chain, 0).space.size());
+        EXPECT_EQ(read.index, productOf(chain, 0).a.index);
+    }
+}
+
+TEST(Chain, ARowInFrontIsReadAsRowsAlone) {
+    auto code = [](auto made) {
+        const auto* reason = std::get_if<Reason>(&made);
+        return reason ? reason->code : "";
+    };
+    // Once more behind the first product, in another order, along another dimension; two results.
+    EXPECT_EQ(code(behindRow(norm,
+                             "(float[2,5,8] x, float[8,8] w) => (float[2,5,8] y) "
+                             "{ m = MatMul(x, w) y = Add(m, x) }",
+                             "(float[2,5,8] h, float[8,4] w) => (float[2,5,4] y) "
+                             "{ y = MatMul(h, w) }")),
+              "io-count");
+    const char* const across = "(float[2,5,8] z) => (float[2,5,8] x) { x = Softmax<axis=1>(z) }";
+    EXPECT_EQ(code(behindRow(across, expand, shrink)), "shape-mismatch");
+    EXPECT_EQ(code(behindRow("(float[5,2,8] z) => (float[2,5,8] x) { s = Softmax<axis=-1>(z) "
+                             "x = Transpose<perm=[1,0,2]>(s) }",
+                             expand, shrink)),
+              ""); // as the row writes it
+    EXPECT_EQ(code(behindRow("(float[2,5,8] z) => (float[2,5,8] x, float[2,5,8] y) "
+                             "{ x = Softmax<axis=-1>(z) y = Exp(z) }",
+                             expand, shrink)),
+              "io-count");
+    EXPECT_EQ(code(chained(programOf(bodyFrom(norm)), programOf(bodyFrom(expand)))), "kind");
+    auto three = behindRow(norm, expand, shrink);
+    EXPECT_EQ(code(chained(programOf(bodyFrom(norm)), std::get<KernelProgram>(three))), "kind");
 }
 
 TEST(Chain, NumbersItsOperandsWithoutTheLink) {
