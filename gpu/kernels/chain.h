@@ -2,11 +2,13 @@
 // Two layers in one kernel: a block owns rows of both products and goes through the hidden columns
 // in slices, whose sums become rows of the second product without leaving the registers of their
 // lanes. What the kernels share: views of both products over the rows of the first one's A, the
-// operands in the chain's numbers, both weights packed.
+// operands in the chain's numbers, both weights packed. A Row in front of the products is made of
+// the first one's fragments, where they are.
 #pragma once
 
 #include "core/kernel/chain.h"
 #include "gpu/kernels/contraction_epilogue.h"
+#include "gpu/kernels/row_emitter.h"
 
 #include <memory>
 #include <optional>
@@ -51,6 +53,9 @@ public:
     /// Declares a0, a1 ... of row `m`, and where it begins.
     std::string splitRow(const std::string& m, const std::string& indent) const;
     std::string rowAddress() const;
+    /// Statements that make the rows that are multiplied of those that were read: of `pieces` of 16
+    /// rows, fragments `a` (chain_rows.h). Empty without a Row.
+    std::string makeRows(int64_t pieces) const;
     /// A hidden element from its sum.
     std::string activate(const std::string& sum, const std::string& m, const std::string& n) const;
     /// Ends neighbouring results from their sums.
@@ -68,11 +73,14 @@ private:
     std::optional<Reason> build();
     std::optional<Reason> refuseTypes() const;
     std::optional<Reason> refuseRows() const;
+    std::optional<Reason> buildRow(const KernelProgram& rows);
     std::optional<Reason> packWeight(size_t member);
 
     const KernelRequest& m_request;
     FirstWeight m_first;
     ChainMember m_members[2];
+    std::optional<Access> m_read; ///< what a Row in front makes its rows of, as A of the first
+    HeldRow m_row;
     std::optional<LoopNest> m_rows; ///< of A
     std::vector<PackedOperand> m_packed;
 };

@@ -92,12 +92,17 @@ std::string ChainRows::fragments() const {
         "        for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
         "            for (int k = 0; k < {1}; ++k)\n"
         "                loadFragments(a[i][k], rows + (i * 16 + own % 16) * {2} + k * 32 + "
-        "own / 16 * 16);\n"
-        "        float sum[{0}][{3}][4];\n#pragma unroll\n"
+        "own / 16 * 16);\n",
+        m_pieces, m_spec.terms() / 16, pitch());
+}
+
+std::string ChainRows::openSums() const {
+    return fmt::format(
+        "        float sum[{0}][{1}][4];\n#pragma unroll\n"
         "        for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
-        "            for (int j = 0; j < {3}; ++j)\n"
+        "            for (int j = 0; j < {1}; ++j)\n"
         "                sum[i][j][0] = sum[i][j][1] = sum[i][j][2] = sum[i][j][3] = 0.0f;\n",
-        m_pieces, m_spec.terms() / 16, pitch(), m_spec.results() / 8);
+        m_pieces, m_spec.results() / 8);
 }
 
 /// Waits for slice `s` of those that stay, each a group of copies; `behind` them are as many more.
@@ -128,6 +133,7 @@ std::string ChainRows::tile(const ChainRing& ring, int64_t blocks) const {
                            "        commitCopies();\n",
                            blocks, tiles(), blocks * tileRows(),
                            parameterList(m_spec.request(), {}, false));
+    out += m_spec.makeRows(m_pieces) + openSums();
     out += fmt::format("#pragma unroll 1\n        for (int s = 0; s < {}; ++s) {{\n", slices);
     const char* const fence = ring.forGroups ? "            fenceForProducts();\n" : "";
     if (stays)

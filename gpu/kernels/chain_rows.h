@@ -57,6 +57,7 @@ private:
     std::string begin(const ChainRing& ring) const;
     std::string arrival(const ChainRing& ring, int64_t behind) const;
     std::string fragments() const;
+    std::string openSums() const;
     std::string tile(const ChainRing& ring, int64_t blocks) const;
     std::string results() const;
 

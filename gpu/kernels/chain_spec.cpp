@@ -12,19 +12,22 @@ namespace {
 
 constexpr int64_t everyShared = 48 << 10, reservedBytes = 1024; ///< the driver's
 
-/// The work between the products has names of its own.
-std::string hiddenNames(std::string text) {
+/// The work between the products, and in front of them, has names of its own.
+std::string ownNames(std::string text, const char* prefix) {
     for (size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at + 1))
-        text.insert(at + 1, "hidden_");
+        text.insert(at + 1, prefix);
     return text;
 }
 
-/// A member's operands by the chain's numbers; the link becomes `hidden`.
-Contraction renumbered(const Chain& chain, size_t member, uint32_t hidden) {
-    Contraction out = productOf(chain, member);
+std::string hiddenNames(std::string text) {
+    return ownNames(std::move(text), "hidden_");
+}
+
+/// A product's operands by the chain's numbers; what a member makes becomes `hidden`.
+Contraction renumbered(const Chain& chain, size_t product, uint32_t hidden) {
+    Contraction out = productOf(chain, product);
     auto move = [&](Access& access) {
-        const bool isLink = member == 1 && access.operand == linkOf(chain);
-        access.operand = isLink ? hidden : chainInput(chain, member, access.operand);
+        access.operand = productInput(chain, product, access.operand).value_or(hidden);
     };
     move(out.a);
     move(out.b);
@@ -69,16 +72,24 @@ std::optional<Reason> ChainSpec::build() {
     if (m_request.strict)
         return refusal("numeric-class", "a strict plan keeps the order of sums");
     const auto& chain = std::get<Chain>(m_request.program->code);
+    if (const KernelProgram* rows = rowsOf(chain))
+        if (auto reason = buildRow(*rows))
+            return reason;
     const auto hidden = static_cast<uint32_t>(m_request.inputs.size());
-    const OperandType& between = chain.members[0].outputs[0];
+    const Chain& products = productsOf(chain);
+    const OperandType& between = products.members[0].outputs[0];
     for (size_t i = 0; i < 2; ++i) {
         ChainMember& member = m_members[i];
-        member.program = chain.members[i];
-        member.program.code = renumbered(chain, i, hidden);
+        member.program = products.members[i];
+        Contraction code = renumbered(chain, i, hidden);
+        if (i == 0 && m_read)
+            code.a = *m_read;
+        member.program.code = code;
         member.request = m_request;
         member.request.program = &member.program;
         KernelRequest inMemory = member.request;
-        inMemory.inputs.push_back(hiddenLayout(m_request, productOf(chain, 0), between));
+        inMemory.inputs.push_back(
+            hiddenLayout(m_request, std::get<Contraction>(m_members[0].program.code), between));
         if (i == 0)
             inMemory.outputs = {inMemory.inputs.back()};
         member.view = viewOf(inMemory);
@@ -98,6 +109,24 @@ std::optional<Reason> ChainSpec::build() {
     if (lanes.alongM || (lanes.width > 1 && (lanes.width < 8 || results() % 32 != 0)))
         lanes = {lanes.alongM ? 1 : 2, false};
     m_members[1].epilogue.emplace(m_members[1].request, m_members[1].view, lanes);
+    return std::nullopt;
+}
+
+/// Its kernel is called "@front", over rows that lie as the first product's fragments.
+std::optional<Reason> ChainSpec::buildRow(const KernelProgram& rows) {
+    const OperandType& made = rows.outputs[0];
+    KernelRequest request = m_request;
+    request.program = &rows;
+    request.outputs = {{made.dtype, made.extents, rowMajorStrides(made.extents)}};
+    RowEmitter emitter(request);
+    auto read = emitter.heldRead();
+    if (auto* reason = std::get_if<Reason>(&read))
+        return std::move(*reason);
+    const auto& row = std::get<Row>(rows.code);
+    const auto& chain = std::get<Chain>(m_request.program->code);
+    m_read = rowReadInProduct(chain, row.reads[std::get<size_t>(read)]);
+    m_row = emitter.emitHeld(std::get<size_t>(read), "@front", parameterList(m_request, {}, true));
+    m_row.functions = ownNames(std::move(m_row.functions), "row_");
     return std::nullopt;
 }
 
@@ -177,6 +206,25 @@ std::string ChainSpec::rowAddress() const {
     return fmt::format("{} + {} + ({})", a.pointer, a.access.offset, m_rows->offset(0, "a"));
 }
 
+std::string ChainSpec::makeRows(int64_t pieces) const {
+    if (!m_read)
+        return {};
+    return fmt::format(
+        "#pragma unroll\n        for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
+        "            for (int h = 0; h < 2; ++h) {{\n"
+        "                float x[{1}][2];\n#pragma unroll\n"
+        "                for (int step = 0; step < {1}; ++step)\n#pragma unroll\n"
+        "                    for (int v = 0; v < 2; ++v)\n"
+        "                        x[step][v] =\n"
+        "                            lane(a[i][step / 2] + step % 2 * 2 + h, v, type);"
+        "\n                @row_front(x, t, {2});\n#pragma unroll\n"
+        "                for (int step = 0; step < {1}; ++step)\n"
+        "                    a[i][step / 2][step % 2 * 2 + h] =\n"
+        "                        packPair(x[step][0], x[step][1], type);\n"
+        "            }}\n",
+        pieces, terms() / 8, parameterList(m_request, {}, false));
+}
+
 std::string ChainSpec::activate(const std::string& sum, const std::string& m,
                                 const std::string& n) const {
     return hiddenNames(m_members[0].epilogue->call(sum, "0", m, n));
@@ -189,14 +237,17 @@ std::string ChainSpec::end(const std::string& sums, const std::string& m,
 
 KernelPart ChainSpec::part() const {
     KernelPart out;
-    out.functions = hiddenNames(m_members[0].epilogue->text()) + m_members[1].epilogue->text();
+    out.functions = m_row.functions + hiddenNames(m_members[0].epilogue->text()) +
+                    m_members[1].epilogue->text();
     out.helpers = {"vectors", "async", "mma"};
+    if (m_read)
+        out.helpers.emplace_back("reduce");
     const std::string type = fmt::format("const {}*", storageType(element()));
     for (uint32_t i = 0; i < 2; ++i)
         out.extra.push_back(
             {type, fmt::format("packed{}", i), {KernelArgument::Kind::Packed, i, 0}});
-    out.numeric = std::max({NumericClass::Reassociated, m_members[0].epilogue->numeric(),
-                            m_members[1].epilogue->numeric()});
+    out.numeric = std::max({NumericClass::Reassociated, m_row.numeric,
+                            m_members[0].epilogue->numeric(), m_members[1].epilogue->numeric()});
     return out;
 }
 

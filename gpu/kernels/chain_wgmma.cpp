@@ -60,6 +60,9 @@ WgmmaEmitter::WgmmaEmitter(const ChainSpec& spec) : m_spec(spec), m_rows(rowsFor
 std::optional<Reason> WgmmaEmitter::refused() const {
     if (m_spec.hidden() % columns != 0)
         return refusal("layout", "hidden columns are no multiple of 64");
+    const auto& chain = std::get<Chain>(m_spec.request().program->code);
+    if (rowsOf(chain) != nullptr && m_rows.held() + m_spec.terms() / 4 > ChainRows::mostHeld)
+        return refusal("support", "a row on its way leaves no registers for products");
     return m_rows.refused(m_ring);
 }
 

@@ -105,8 +105,8 @@ bool RowEmitter::needs(const Tape& tape, size_t read) const {
 }
 
 bool RowEmitter::cached(size_t read) const {
-    if (!m_geometry.cache || !movesAlong(read))
-        return false;
+    if (m_held || !m_geometry.cache || !movesAlong(read))
+        return m_held == read;
     size_t passes = needs(elementTape(), read) ? 1 : 0;
     for (size_t stage = 0; stage < m_program.stages.size(); ++stage)
         passes += needs(mapTape(stage), read) ? 1 : 0;

@@ -10,6 +10,14 @@
 
 namespace fuselage::gpu {
 
+/// A row as a device function that makes it in the registers where its caller holds it.
+struct HeldRow {
+    /// Four neighbours of a warp hold a row, each every fourth pair of its elements, and all call
+    /// together: "NAME(elements, member, PARAMETERS)", where elements are float[length / 8][2].
+    std::string functions;
+    NumericClass numeric = NumericClass::Exact;
+};
+
 /// A Row program with its operands resolved.
 class RowEmitter {
 public:
@@ -41,6 +49,13 @@ public:
 
     /// Of one pass, in the geometry that was emitted last (row_memory.cpp).
     MemoryAsked memory() const;
+
+    /// The only read that differs from row to row, where it and the one result are elements of one
+    /// 16-bit type and all other reads are numbers of a column, in pairs, or of all rows.
+    std::variant<size_t, Reason> heldRead() const;
+
+    /// `parameters`: those of the kernel, with their types (row_held.cpp).
+    HeldRow emitHeld(size_t read, const std::string& name, const std::string& parameters);
 
 private:
     size_t readNumber(size_t read) const { return m_firstRead + read; }
@@ -85,6 +100,7 @@ private:
     LoopNest m_outer, m_inner;
     bool m_narrow;
     std::optional<KeptMap> m_kept;
+    std::optional<size_t> m_held; ///< the read that the caller holds
     RowGeometry m_geometry;
     int64_t m_team = 1, m_steps = 1;
     size_t m_scalars = 0;      ///< row scalars so far

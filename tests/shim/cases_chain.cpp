@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two layers in one kernel: what stands between them and behind, rows that end within a tile,
-// weights that stay and weights that pass through, operands that lie otherwise.
+// Two layers in one kernel: what stands between them and behind, and in front, rows that end within
+// a tile, weights that stay and weights that pass through, operands that lie otherwise.
 #include "tests/shim/suite_cases.h"
 
 #include <fmt/format.h>
@@ -16,6 +16,27 @@ constexpr const char* gelu =
     "cr = Constant<value_float=1.41421356>() root = Cast<to={0}>(cr) "
     "d = Div(u, root) e = Erf(d) p = Add(e, one) q = Mul(u, p) y = Mul(q, half)";
 
+/// What makes the rows of the first product: {0} is the type, {1} rows of {2} elements.
+struct Front {
+    const char* body;
+    int inputs;
+};
+
+constexpr Front layerNorm = {"({0}[{1},{2}] z, {0}[{2}] g, {0}[{2}] b) => ({0}[{1},{2}] y) "
+                             "{{ y = LayerNormalization<axis=-1, epsilon=1e-6>(z, g, b) }}",
+                             3};
+/// In float32, as exporters write it, with float32 numbers of columns.
+constexpr Front rootMeanSquare = {
+    "({0}[{1},{2}] z, float[{2}] g) => ({0}[{1},{2}] y) <float e = {{1e-6}}> "
+    "{{ x = Cast<to=1>(z) q = Mul(x, x) m = ReduceMean<axes=[1], keepdims=1>(q) n = Add(m, e) "
+    "r = Sqrt(n) d = Div(x, r) w = Mul(d, g) y = Cast<to={3}>(w) }}",
+    2};
+constexpr Front softmax = {"({0}[{1},{2}] z) => ({0}[{1},{2}] y) {{ y = Softmax<axis=-1>(z) }}", 1};
+/// With a number of each column and one of all.
+constexpr Front shiftedSoftmax = {"({0}[{1},{2}] z, {0}[{2}] g, {0} s) => ({0}[{1},{2}] y) "
+                                  "{{ a = Mul(z, s) c = Add(a, g) y = Softmax<axis=-1>(c) }}",
+                                  3};
+
 /// A chain over rows of `terms` elements: `hidden` columns, `results` results.
 struct ChainRow {
     const char *name, *type;
@@ -24,6 +45,7 @@ struct ChainRow {
     int units = 0, shared = 0; ///< of the device; 0: what all have, so small slices
     bool compileOnly = false;
     uint32_t capability = 80;
+    const Front* front = nullptr; ///< none: the rows are read as they lie
 };
 
 constexpr const char* scaled = "s = Mul(u, g) y = Add(s, r)";
@@ -52,6 +74,25 @@ constexpr ChainRow rows[] = {
     {"groups_tiny_2", "float16", 25088, 192, 768, 192, gelu, scaled, 132, 233472, true, 90},
     {"groups_base_1", "bfloat16", 100352, 128, 512, 128, gelu, scaled, 132, 233472, true, 90},
     {"on_an_a10", "bfloat16", 25088, 192, 768, 192, gelu, scaled, 72, 102400, true},
+    {"norm", "float16", 70, 96, 128, 96, gelu, scaled, 1, 233472, false, 80, &layerNorm},
+    {"norm_tiles", "bfloat16", 300, 32, 64, 32, gelu, scaled, 2, 233472, false, 80, &layerNorm},
+    {"norm_wide", "float16", 40, 192, 256, 192, "y = Relu(u)", scaled, 1, 233472, false, 80,
+     &layerNorm},
+    {"norm_one_row", "float16", 2, 16, 16, 16, "y = Relu(u)", "y = Identity(u)", 0, 0, false, 80,
+     &rootMeanSquare},
+    {"norm_groups", "float16", 200, 96, 192, 96, gelu, scaled, 1, 233472, false, 90, &layerNorm},
+    {"norm_groups_wide", "bfloat16", 130, 128, 256, 128, gelu, scaled, 1, 233472, false, 90,
+     &rootMeanSquare},
+    {"softmax_groups", "float16", 70, 64, 128, 16, "y = Tanh(u)", "y = Identity(u)", 1, 233472,
+     false, 90, &shiftedSoftmax},
+    {"norm_tiny_1", "float16", 100352, 96, 384, 96, gelu, scaled, 132, 233472, true, 90,
+     &layerNorm},
+    {"norm_tiny_2", "float16", 25088, 192, 768, 192, gelu, scaled, 132, 233472, true, 80,
+     &layerNorm},
+    {"norm_base_1", "bfloat16", 100352, 128, 512, 128, gelu, scaled, 132, 233472, true, 90,
+     &layerNorm},
+    {"norm_on_an_a10", "bfloat16", 25088, 192, 768, 192, gelu, scaled, 72, 102400, true, 80,
+     &layerNorm},
 };
 
 std::string firstBody(const std::string& type, const std::string& x, int terms, int hidden,
@@ -78,6 +119,12 @@ Case chainCase(const ChainRow& row) {
     const bool onGroups = row.capability == 90;
     out.variants = onGroups ? "chain_wgmma chain_tensor" : "chain_tensor";
     out.constants = "in1 in3";
+    if (row.front != nullptr) {
+        out.bodies.insert(out.bodies.begin(),
+                          fmt::format(fmt::runtime(row.front->body), type, row.rows, row.terms,
+                                      type == "float16" ? 10 : 16));
+        out.constants = fmt::format("in{} in{}", row.front->inputs, row.front->inputs + 2);
+    }
     out.capability = row.capability;
     out.units = row.units;
     out.sharedBytes = row.shared;
@@ -93,7 +140,7 @@ std::vector<Case> drawnCases() {
         state = state * 1664525U + 1013904223U;
         return least + static_cast<int>((state >> 8) % static_cast<uint32_t>(most - least + 1));
     };
-    for (int i = 0; i < 12; ++i) {
+    for (int i = 0; i < 20; ++i) {
         const std::string name = fmt::format("drawn_{}", i);
         ChainRow row{name.c_str(), draw(0, 1) == 0 ? "float16" : "bfloat16"};
         row.capability = i % 2 == 0 ? 80 : 90;
@@ -105,6 +152,8 @@ std::vector<Case> drawnCases() {
         row.second = draw(0, 1) == 0 ? scaled : row.second;
         row.units = draw(1, 3);
         row.shared = draw(0, 1) == 0 ? 233472 : 131072;
+        const Front* const fronts[] = {nullptr, &layerNorm, &rootMeanSquare, &softmax};
+        row.front = fronts[draw(0, 3)];
         out.push_back(chainCase(row));
     }
     return out;

@@ -4,6 +4,7 @@
 #include "gpu/emit/packed_constant.h"
 #include "tests/shim/tensor_map.h"
 
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -278,6 +279,21 @@ void runSet(const gpu::KernelRequest& request, const gpu::KernelSet& set,
     for (const bool other : {false, true})
         if (!other || copiesLater(set) || set.tickets > 0)
             runOnce(request, set, inputs, wanted, other);
+}
+
+std::string failuresOf(const gpu::KernelRequest& request, const gpu::KernelSet& set,
+                       const std::vector<ReferenceValue>& inputs,
+                       const std::vector<ReferenceValue>& wanted) {
+    testing::TestPartResultArray results;
+    {
+        const testing::ScopedFakeTestPartResultReporter all(
+            testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+        runSet(request, set, inputs, wanted);
+    }
+    std::string out;
+    for (int i = 0; i < results.size(); ++i)
+        out += std::string(results.GetTestPartResult(i).message()) + "\n";
+    return out;
 }
 
 } // namespace fuselage::gpu_suite

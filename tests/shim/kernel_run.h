@@ -8,6 +8,7 @@
 #include "tests/shim/simt_launch.h"
 #include "tests/shim/suite_data.h"
 
+#include <string>
 #include <vector>
 
 namespace fuselage::gpu_suite {
@@ -42,5 +43,10 @@ double loadFloat(const std::byte* at, DType type);
 /// orders.
 void runSet(const gpu::KernelRequest& request, const gpu::KernelSet& set,
             const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted);
+
+/// What runSet() finds, all failures together, and fails nothing.
+std::string failuresOf(const gpu::KernelRequest& request, const gpu::KernelSet& set,
+                       const std::vector<ReferenceValue>& inputs,
+                       const std::vector<ReferenceValue>& wanted);
 
 } // namespace fuselage::gpu_suite

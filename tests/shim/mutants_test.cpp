@@ -4,7 +4,6 @@
 #include "tests/shim/mutants.h"
 #include "tests/shim/suite.h"
 
-#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 namespace {
@@ -19,25 +18,6 @@ Prepared caseOf(const std::string& name) {
     return {};
 }
 
-/// What a run of the set finds, all failures together.
-std::string failuresOf(const Prepared& prepared, const gpu::KernelSet& set) {
-    Random random;
-    std::vector<ReferenceValue> inputs;
-    for (const OperandType& input : prepared.program->inputs)
-        inputs.push_back(dataFor(input, false, random));
-    const std::vector<ReferenceValue> wanted = wantedFor(*prepared.program, inputs);
-    testing::TestPartResultArray results;
-    {
-        const testing::ScopedFakeTestPartResultReporter all(
-            testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
-        runSet(prepared.request, set, inputs, wanted);
-    }
-    std::string out;
-    for (int i = 0; i < results.size(); ++i)
-        out += std::string(results.GetTestPartResult(i).message()) + "\n";
-    return out;
-}
-
 class Mutants : public testing::TestWithParam<Mutant> {};
 
 TEST_P(Mutants, areFound) {
@@ -46,11 +26,18 @@ TEST_P(Mutants, areFound) {
     ASSERT_TRUE(prepared.program);
     const gpu::KernelSet wrong = mutated(prepared.request, mutant);
     ASSERT_EQ(wrong.kernels.size(), 1U) << "its place is not in the text";
-    const std::string failures = failuresOf(prepared, wrong);
+    Random random;
+    std::vector<ReferenceValue> inputs;
+    for (const OperandType& input : prepared.program->inputs)
+        inputs.push_back(dataFor(input, false, random));
+    const std::string failures =
+        failuresOf(prepared.request, wrong, inputs, wantedFor(*prepared.program, inputs));
     EXPECT_NE(failures.find(mutant.found), std::string::npos)
         << "found instead: " << failures.substr(0, 600);
 }
 
+INSTANTIATE_TEST_SUITE_P(Chain, Mutants, testing::ValuesIn(chainMutants()),
+                         [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Halo, Mutants, testing::ValuesIn(haloMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Integer, Mutants, testing::ValuesIn(integerMutants()),

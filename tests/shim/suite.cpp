@@ -109,12 +109,16 @@ Prepared prepare(const Case& source) {
         members.push_back(std::move(*program));
     }
     if (source.chained) {
-        auto chain = chained(members[0], members[1]);
-        if (auto* reason = std::get_if<Reason>(&chain)) {
-            std::fprintf(stderr, "%s: %s\n", source.name.c_str(), reason->text().c_str());
-            return out;
+        KernelProgram whole = std::move(members.back());
+        for (members.pop_back(); !members.empty(); members.pop_back()) {
+            auto chain = chained(members.back(), whole);
+            if (auto* reason = std::get_if<Reason>(&chain)) {
+                std::fprintf(stderr, "%s: %s\n", source.name.c_str(), reason->text().c_str());
+                return out;
+            }
+            whole = std::get<KernelProgram>(std::move(chain));
         }
-        out.program = std::make_unique<KernelProgram>(std::get<KernelProgram>(std::move(chain)));
+        out.program = std::make_unique<KernelProgram>(std::move(whole));
     } else {
         out.program = std::make_unique<KernelProgram>(
             members.size() == 1 ? std::move(members[0]) : grouped(std::move(members)));

@@ -25,7 +25,7 @@ struct Placement {
 struct Case {
     std::string name;
     std::vector<std::string> bodies; ///< ONNX text; several make a Group
-    bool chained = false;            ///< the two bodies make a Chain
+    bool chained = false;            ///< they make a Chain: two products, or a row and these
     std::string variants;            ///< that must accept it, blank-separated, in table order
     std::map<std::string, Placement> placements; ///< by "in0", "out1"
     bool strict = false;
