@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phase 5b of planning: two layers in one launch. The hidden value of such a pair is the largest of
-// its network and nobody else wants it; where a device has a kernel that keeps it in registers, the
-// model says whether that pays. The steps are chosen with their layouts, so that a kernel can say
-// whether it takes them.
+// Phase 5b of planning: two layers in one launch, and the row in front of them. The hidden value of
+// such a pair is the largest of its network and nobody else wants it; where a device has a kernel
+// that keeps it in registers, the model says whether that pays. Rows that such a kernel multiplies
+// lie whole in its registers, so it can make them too. The steps are chosen with their layouts, so
+// that a kernel can say whether it takes them.
 #include "core/cost/decision.h"
 #include "core/cost/time_model.h"
 #include "core/kernel/chain.h"
@@ -31,10 +32,12 @@ private:
 
     void findUses();
     bool mayChain(const Step& step) const;
+    std::optional<uint32_t> rowsOf(const Step& second) const;
     std::optional<size_t> makerFor(size_t second) const;
+    std::optional<size_t> taken(size_t second);
     std::optional<Step> offer(size_t first, size_t second);
     Step joined(const Step& first, const Step& second, KernelProgram program) const;
-    TimeEstimate timeOf(const Step& whole, size_t first, size_t second) const;
+    UseDistances distancesOf(const Step& whole, size_t first, size_t second) const;
 
     Plan& m_plan;
     const PlanOptions& m_options;
@@ -59,23 +62,38 @@ void Chainer::findUses() {
     }
 }
 
-/// A product that keeps no order of sums, in a run.
+/// It keeps no order of sums, in a run.
 bool Chainer::mayChain(const Step& step) const {
-    return std::holds_alternative<Contraction>(step.program.code) && !step.strict && !step.tf32 &&
-           step.allowed >= NumericClass::Reassociated && !m_plan.isOnce(step);
+    return !step.strict && !step.tf32 && step.allowed >= NumericClass::Reassociated &&
+           !m_plan.isOnce(step);
+}
+
+/// The value whose rows a product multiplies, or the first one of a chain.
+std::optional<uint32_t> Chainer::rowsOf(const Step& second) const {
+    const auto* chain = std::get_if<Chain>(&second.program.code);
+    const auto* product =
+        chain ? &productOf(*chain, 0) : std::get_if<Contraction>(&second.program.code);
+    if (!product || (chain && fuselage::rowsOf(*chain)))
+        return std::nullopt;
+    return second.inputs[product->a.operand];
 }
 
 /// The step that makes the rows of this one and nothing else, for nobody else.
 std::optional<size_t> Chainer::makerFor(size_t second) const {
     const Step& step = m_plan.steps[second];
-    if (!mayChain(step))
+    const auto rows = rowsOf(step);
+    if (!rows || !mayChain(step))
         return std::nullopt;
-    const uint32_t rows = step.inputs[std::get<Contraction>(step.program.code).a.operand];
-    const Uses& uses = m_uses[rows];
-    const bool passes = m_plan.values[rows].residence == Residence::Arena && uses.isBare &&
+    const Uses& uses = m_uses[*rows];
+    const bool passes = m_plan.values[*rows].residence == Residence::Arena && uses.isBare &&
                         uses.writers == 1 && uses.readers == 1;
-    if (!passes || !mayChain(m_plan.steps[uses.writer]) ||
-        m_plan.steps[uses.writer].outputs.size() != 1)
+    if (!passes)
+        return std::nullopt;
+    const Step& first = m_plan.steps[uses.writer];
+    const bool fits = std::holds_alternative<Chain>(step.program.code)
+                          ? std::holds_alternative<Row>(first.program.code)
+                          : std::holds_alternative<Contraction>(first.program.code);
+    if (!fits || !mayChain(first) || first.outputs.size() != 1)
         return std::nullopt;
     return uses.writer;
 }
@@ -101,15 +119,14 @@ Step Chainer::joined(const Step& first, const Step& second, KernelProgram progra
 }
 
 /// Its operands come from where they did before.
-TimeEstimate Chainer::timeOf(const Step& whole, size_t first, size_t second) const {
-    UseDistances distances;
-    distances.read = m_distances[first].read;
+UseDistances Chainer::distancesOf(const Step& whole, size_t first, size_t second) const {
+    UseDistances out;
+    out.read = m_distances[first].read;
     const std::vector<int64_t>& more = m_distances[second].read;
     for (size_t i = 0; i < more.size(); ++i)
         if (i != linkOf(std::get<Chain>(whole.program.code)))
-            distances.read.push_back(more[i]);
-    const Traffic traffic = predictTraffic(whole.program, *m_options.profile, distances);
-    return predictTime(whole.program, traffic, *m_options.profile);
+            out.read.push_back(more[i]);
+    return out;
 }
 
 /// The two as one step, where a kernel takes it and it is predicted to be faster; a record of what
@@ -123,8 +140,10 @@ std::optional<Step> Chainer::offer(size_t first, size_t second) {
     Step whole = joined(one, two, std::move(*program));
     if (m_options.backend->supports(whole.program) || m_options.backend->isForHost(m_plan, whole))
         return std::nullopt;
-    const Decision decision =
-        decideFusion(timeOf(whole, first, second), {one.predicted, two.predicted});
+    whole.traffic =
+        predictTraffic(whole.program, *m_options.profile, distancesOf(whole, first, second));
+    whole.predicted = predictTime(whole.program, whole.traffic, *m_options.profile);
+    const Decision decision = decideFusion(whole.predicted, {one.predicted, two.predicted});
     GroupRecord record;
     record.name = whole.name;
     record.members = {one.name, two.name};
@@ -132,13 +151,26 @@ std::optional<Step> Chainer::offer(size_t first, size_t second) {
     const std::string apart = fmt::format("{:.4g}", decision.unfusedSeconds * 1e6);
     const std::string together = fmt::format("{:.4g}", decision.fusedSeconds * 1e6);
     record.reason = {"cost",
-                     fmt::format("a product of what another one makes: predicted {} us, as one "
-                                 "that keeps it {} us",
+                     fmt::format("{}: predicted {} us, as one that keeps it {} us",
+                                 std::holds_alternative<Row>(one.program.code)
+                                     ? "two products of rows that another kernel makes"
+                                     : "a product of what another one makes",
                                  apart, together),
                      "",
                      {{"apart_us", apart}, {"one_us", together}}};
     m_plan.groups.push_back(record);
     return record.taken ? std::optional(std::move(whole)) : std::nullopt;
+}
+
+/// The step that became part of this one, if any does.
+std::optional<size_t> Chainer::taken(size_t second) {
+    const auto first = makerFor(second);
+    auto whole = first ? offer(*first, second) : std::nullopt;
+    if (!whole)
+        return std::nullopt;
+    m_distances[second] = distancesOf(*whole, *first, second);
+    m_plan.steps[second] = std::move(*whole);
+    return first;
 }
 
 void Chainer::run() {
@@ -151,15 +183,9 @@ void Chainer::run() {
     predictSteps(m_plan, *m_options.profile, m_options.backend);
     m_distances = distancesByMaker(m_plan, *m_options.profile);
     std::vector<bool> gone(m_plan.steps.size(), false);
-    for (size_t i = 0; i < m_plan.steps.size(); ++i) {
-        const auto first = makerFor(i);
-        if (!first || gone[*first])
-            continue;
-        if (auto whole = offer(*first, i)) {
-            m_plan.steps[i] = std::move(*whole);
+    for (size_t i = 0; i < m_plan.steps.size(); ++i)
+        while (const auto first = taken(i)) // two products, then what makes their rows
             gone[*first] = true;
-        }
-    }
     std::vector<Step> steps;
     for (size_t i = 0; i < gone.size(); ++i)
         if (!gone[i])

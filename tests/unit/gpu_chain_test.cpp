@@ -26,6 +26,17 @@ std::string layers(int64_t rows, int64_t terms, int64_t hidden,
                        tail);
 }
 
+/// Two layers behind a LayerNormalization; `reader` is what else there is.
+std::string behindNorm(int64_t rows, int64_t terms, int64_t hidden,
+                       const std::string& outputs = "float16[{0},{1}] y",
+                       const std::string& reader = "y = MatMul(h, w)") {
+    return fmt::format("g (float16[{0},{1}] z, float16[{1}] s, float16[{1}] t, float16[{1},{2}] v, "
+                       "float16[{2},{1}] w) => ({3}) {{ x = LayerNormalization<axis=-1>(z, s, t) "
+                       "h = MatMul(x, v) {4} }}",
+                       rows, terms, hidden, fmt::format(fmt::runtime(outputs), rows, terms),
+                       reader);
+}
+
 std::shared_ptr<const Plan> planned(const std::string& text, const std::string& device,
                                     BackendKind kind = BackendKind::Cuda,
                                     bool constantWeights = true,
@@ -110,6 +121,51 @@ TEST(PlanChain, PriceDecides) {
                      together = std::stod(record.reason.facts[1].value);
         EXPECT_EQ(record.taken, together < 0.95 * apart) << record.reason.text();
         EXPECT_EQ(chainsOf(*plan), record.taken ? 1U : 0U);
+    }
+}
+
+/// The rows are in the registers of the chain's kernel anyway.
+TEST(PlanChain, ANormalisationInFrontIsMadeWhereItsRowsAre) {
+    const auto plan = planned(behindNorm(100352, 96, 384), "h200");
+    ASSERT_TRUE(plan);
+    ASSERT_EQ(plan->steps.size(), 1U);
+    const auto* chain = std::get_if<Chain>(&plan->steps[0].program.code);
+    ASSERT_TRUE(chain);
+    EXPECT_TRUE(rowsOf(*chain));
+    EXPECT_EQ(plan->steps[0].inputs.size(), plan->steps[0].program.inputs.size());
+    EXPECT_EQ(plan->steps[0].sources.size(), 3U);
+    ASSERT_EQ(plan->groups.size(), 2U); // the products, then the row and these
+    for (const GroupRecord& record : plan->groups)
+        EXPECT_TRUE(record.taken);
+    EXPECT_NE(plan->groups[1].reason.message.find("rows that another kernel makes"),
+              std::string::npos);
+    EXPECT_EQ(plan->peakBytes, int64_t{100352} * 96 * 2); // the result: nothing passes in memory
+}
+
+/// A near miss each: who else reads the rows, what the device has kernels for, what the price says.
+TEST(PlanChain, ANormalisationStaysApart) {
+    auto apart = [](const std::string& text, const char* why) {
+        SCOPED_TRACE(why);
+        const auto plan = planned(text, "h200");
+        ASSERT_TRUE(plan);
+        for (const Step& step : plan->steps) {
+            const auto* chain = std::get_if<Chain>(&step.program.code);
+            EXPECT_FALSE(chain && rowsOf(*chain));
+        }
+        EXPECT_TRUE(std::any_of(plan->steps.begin(), plan->steps.end(), [](const Step& step) {
+            return kindOf(step.program) == ProgramKind::Row;
+        }));
+    };
+    apart(behindNorm(100352, 96, 384, "float16[{0},{1}] y, float16[{0},{1}] x"),
+          "a caller reads the rows");
+    apart(behindNorm(100352, 96, 384, "float16[{0},{1}] y", "u = MatMul(h, w) y = Add(u, x)"),
+          "the rows are added behind the layers");
+    apart(behindNorm(6304, 768, 3072), "the layers are apart");
+    const auto plan = planned(behindNorm(25088, 192, 768), "h200");
+    for (const GroupRecord& record : plan->groups) { // whichever way it is, the price says so
+        const double two = std::stod(record.reason.facts[0].value),
+                     one = std::stod(record.reason.facts[1].value);
+        EXPECT_EQ(record.taken, one < 0.95 * two) << record.reason.text();
     }
 }
 
