@@ -6,6 +6,7 @@
 #include "gpu/backend/busy_share.h"
 #include "gpu/backend/plan_memory.h"
 #include "gpu/runtime/stream.h"
+#include "gpu/tune/tune_work.h"
 
 #include <algorithm>
 #include <array>
@@ -20,7 +21,8 @@ namespace {
 class Part {
 public:
     Part(std::unique_ptr<Tactic> tactic, double seconds)
-        : m_tactic(std::move(tactic)), m_name(m_tactic->name()), m_seconds(seconds) {}
+        : m_tactic(std::move(tactic)), m_name(m_tactic->name()), m_seconds(seconds),
+          m_isPlain(gpu::isPlain(*m_tactic)) {}
 
     Result<void> build(Progress& progress) {
         std::lock_guard lock(m_building);
@@ -43,12 +45,13 @@ public:
 
     bool isOurs() const { return m_tactic->kernels() != nullptr; }
 
-    bool isPlain() const { return isOurs() && m_tactic->facts().plain; }
+    bool isPlain() const { return m_isPlain; }
 
 private:
     std::unique_ptr<Tactic> m_tactic;
     std::string m_name;
     double m_seconds;
+    bool m_isPlain;
     std::mutex m_building;
     std::optional<Result<void>> m_built;
 };
@@ -75,7 +78,10 @@ public:
     }
 
     std::vector<const Tactic*> parts() const override {
-        return {&m_parts[0]->tactic(), &m_parts[1]->tactic()};
+        std::vector<const Tactic*> out = m_parts[0]->tactic().parts();
+        const std::vector<const Tactic*> second = m_parts[1]->tactic().parts();
+        out.insert(out.end(), second.begin(), second.end());
+        return out;
     }
 
     Result<void> build(Progress& progress) override {
@@ -113,7 +119,7 @@ TacticFacts ApartTactic::facts() const {
     out.numeric = std::max(first.numeric, second.numeric);
     out.workspaceBytes =
         paddedBytes(m_hidden) + std::max(first.workspaceBytes, second.workspaceBytes);
-    out.valueBytes = paddedBytes(m_hidden);
+    out.valueBytes = paddedBytes(m_hidden) + std::max(first.valueBytes, second.valueBytes);
     out.passedBytes = m_hidden + first.passedBytes + second.passedBytes;
     out.deterministic = first.deterministic && second.deterministic;
     out.registers = std::max(first.registers, second.registers);
@@ -206,6 +212,11 @@ ApartTactics apartTactics(
             *request.program, predictTraffic(*request.program, *chain.profile, {}), *chain.profile);
         for (std::unique_ptr<Tactic>& tactic : candidatesOf(request)) {
             const double seconds = predictedRun(request, estimate, *tactic);
+            parts[member].push_back(std::make_shared<Part>(std::move(tactic), seconds));
+        }
+        ApartTactics within = apartTactics(request, candidatesOf);
+        for (std::unique_ptr<Tactic>& tactic : within.candidates) {
+            const double seconds = within.seconds.at(tactic->name());
             parts[member].push_back(std::make_shared<Part>(std::move(tactic), seconds));
         }
     }

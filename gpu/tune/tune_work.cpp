@@ -29,15 +29,14 @@ std::optional<Reason> whyNotOffered(const Tactic& tactic, const std::string& nam
     return std::nullopt;
 }
 
-/// Known before it is built, of our kernels alone.
+} // namespace
+
 bool isPlain(const Tactic& tactic) {
     const std::vector<const Tactic*> parts = tactic.parts();
     return std::all_of(parts.begin(), parts.end(), [](const Tactic* part) {
         return part->kernels() != nullptr && part->facts().plain;
     });
 }
-
-} // namespace
 
 TuneWork tuneWorkOf(TuneTask task, const std::vector<std::string>& without,
                     const std::set<std::string, std::less<>>& condemned) {

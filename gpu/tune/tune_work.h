@@ -38,6 +38,9 @@ struct TuneWork {
     }
 };
 
+/// All of its launches are of simple scalar code: known before it is built, of our kernels alone.
+bool isPlain(const Tactic& tactic);
+
 /// `without` and `condemned`: see whyLeftOut.
 TuneWork tuneWorkOf(TuneTask task, const std::vector<std::string>& without,
                     const std::set<std::string, std::less<>>& condemned);

@@ -30,6 +30,14 @@ inline constexpr const char* twoLayers =
     " v = Cast<to=10>(p) w = Cast<to=10>(q) u = MatMul(x, v) h = Relu(u)"
     " m = MatMul(h, w) a = Add(m, b) y = Add(a, x) }";
 
+/// The same behind a softmax of each row, which nobody else reads.
+inline constexpr const char* twoLayersOfRows =
+    "g (float16[300,32] z, float16[32] b) => (float16[300,32] y) {"
+    " s = Constant<value=int64[2]{32,64}>() p = ConstantOfShape<value=float[1]{0.3}>(s)"
+    " r = Constant<value=int64[2]{64,32}>() q = ConstantOfShape<value=float[1]{0.02}>(r)"
+    " v = Cast<to=10>(p) w = Cast<to=10>(q) x = Softmax<axis=-1>(z) u = MatMul(x, v) h = Relu(u)"
+    " m = MatMul(h, w) a = Add(m, b) y = Add(a, z) }";
+
 /// Options for tests: choices are predicted, machine code is kept where the stand-in keeps it.
 fuselage::gpu::CudaOptions testOptions();
 

@@ -126,6 +126,32 @@ TEST_F(CudaTrust, AChainIsComparedWithItsLayersApart) {
     EXPECT_EQ(work.passedBytes, 300 * 64 * 2);
 }
 
+TEST_F(CudaTrust, ARowInFrontOfAChainIsComparedWithAllOfItsLaunches) {
+    const CudaRun healthy = runOnCuda(twoLayersOfRows, true, options());
+    ASSERT_EQ(healthy.plan->steps.size(), 1U);
+    for (const Reason& reason : healthy.executable->fallbacks(0))
+        EXPECT_NE(reason.code, "wrong-result") << reason.text();
+    gpu::CudaOptions again = options();
+    again.tune.timingCache += "_spoiled";
+    fake().spoil("chain_", Wrong);
+    CudaRun run = runOnCuda(twoLayersOfRows, true, again);
+    ASSERT_EQ(run.plan->steps.size(), 1U);
+    EXPECT_EQ(run.tactics().find("layers_apart "), 0U) << run.tactics();
+    const std::string judge =
+        "layers_apart row_plain + layers_apart contract_plain + contract_plain";
+    EXPECT_EQ(whyNot(run, "chain_tensor")
+                  .find("wrong-result: chain_tensor: its result differs from `" + judge + "`: "),
+              0U)
+        << whyNot(run, "chain_tensor");
+    // Three launches, which pass the rows and the hidden value: none of it is limited.
+    EXPECT_EQ(run.executable->hiddenWork(0).launches, 3U);
+    EXPECT_EQ(run.executable->hiddenWork(0).passedBytes, 300 * (32 + 64) * 2);
+    gpu::CudaOptions least = options();
+    least.tune.timingCache += "_least";
+    least.tune.workspaceLimit = 0;
+    EXPECT_EQ(whyNot(runOnCuda(twoLayersOfRows, true, least), judge), "");
+}
+
 TEST_F(CudaTrust, TheValueBetweenLayersApartIsNoWorkspaceThatIsLimited) {
     gpu::CudaOptions least = options();
     least.tune.workspaceLimit = 0;
