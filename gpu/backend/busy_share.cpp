@@ -2,6 +2,7 @@
 #include "gpu/backend/busy_share.h"
 
 #include "core/cost/tactic_efficiency.h"
+#include "core/kernel/few_bits_product.h"
 
 #include <algorithm>
 #include <charconv>
@@ -17,17 +18,20 @@ struct Tile {
     double m = 0, n = 0;
 };
 
-/// 128 and 64 of "tensor_128x64_split".
+/// 128 and 64 of "tensor_128x64_split" and of "blocked_wgmma_128x64".
 std::optional<Tile> tileOf(std::string_view variant) {
-    const size_t from = variant.find('_'), by = variant.find('x', from);
-    if (from == std::string_view::npos || by == std::string_view::npos)
-        return std::nullopt;
-    int m = 0, n = 0;
-    const char* end = variant.data() + variant.size();
-    if (std::from_chars(variant.data() + from + 1, end, m).ptr != variant.data() + by ||
-        std::from_chars(variant.data() + by + 1, end, n).ec != std::errc() || m <= 0 || n <= 0)
-        return std::nullopt;
-    return Tile{static_cast<double>(m), static_cast<double>(n)};
+    for (size_t from = variant.find('_'); from != std::string_view::npos;
+         from = variant.find('_', from + 1)) {
+        const size_t by = variant.find('x', from);
+        if (by == std::string_view::npos)
+            break;
+        int m = 0, n = 0;
+        const char* end = variant.data() + variant.size();
+        if (std::from_chars(variant.data() + from + 1, end, m).ptr == variant.data() + by &&
+            std::from_chars(variant.data() + by + 1, end, n).ec == std::errc() && m > 0 && n > 0)
+            return Tile{static_cast<double>(m), static_cast<double>(n)};
+    }
+    return std::nullopt;
 }
 
 /// Rows and columns of the results of one product, and how many products there are.
@@ -53,6 +57,16 @@ Results resultsOf(const Contraction& code) {
     return out;
 }
 
+/// Nothing where the program is no product in tiles.
+std::optional<Results> resultsOf(const KernelProgram& program) {
+    if (const auto* code = std::get_if<Contraction>(&program.code))
+        return resultsOf(*code);
+    const auto product = fewBitsProduct(program);
+    if (!product)
+        return std::nullopt;
+    return Results{static_cast<double>(product->rows), static_cast<double>(product->columns), 1};
+}
+
 /// A tile for which a block reads as many rows and columns takes as long to read its operands as to
 /// multiply them: a guess.
 constexpr double readAgain = 64;
@@ -60,17 +74,17 @@ constexpr double readAgain = 64;
 } // namespace
 
 double busyShare(const KernelRequest& request, const KernelSet& set) {
-    const auto* code = std::get_if<Contraction>(&request.program->code);
     if (set.busy > 0)
         return set.busy;
-    if (code == nullptr || set.kernels.empty() || request.profile == nullptr)
+    if (set.kernels.empty() || request.profile == nullptr)
         return 1;
     const std::optional<Tile> tile = tileOf(set.variant);
-    const Results wanted = resultsOf(*code);
+    const std::optional<Results> found = tile ? resultsOf(*request.program) : std::nullopt;
+    const Results wanted = found.value_or(Results{});
     const double results = wanted.m * wanted.n * wanted.batch;
-    if (!tile || results <= 0)
+    if (!found || results <= 0)
         return 1;
-    const TileFetches& fetches = set->fetches;
+    const TileFetches& fetches = set.fetches;
     const double tiles = fetches.tiles > 0 ? fetches.tiles
                                            : wanted.batch * std::ceil(wanted.m / tile->m) *
                                                  std::ceil(wanted.n / tile->n);
@@ -124,9 +138,16 @@ double predictedRun(const KernelTerms& kernel, const TimeEstimate& program,
 
 double predictedRun(const KernelRequest& request, const TimeEstimate& program,
                     const Tactic& tactic) {
-    if (const KernelSet* set = tactic.kernels())
-        return predictedRun(termsOf(request, *set), program, *request.profile);
-    return predictSeconds(program, tacticEfficiency(tactic.name()), 1, request.profile->overlap);
+    const KernelSet* set = tactic.kernels();
+    if (set == nullptr)
+        return predictSeconds(program, tacticEfficiency(tactic.name()), 1,
+                              request.profile->overlap);
+    double out = predictedRun(termsOf(request, *set), program, *request.profile);
+    // What one launch leaves to the next is written and read in between.
+    if (set->kernels.size() > 1)
+        out += static_cast<double>(set->kernels.size() - 1) * request.profile->launchSeconds +
+               2 * static_cast<double>(set->scratchBytes) / request.profile->dramBandwidth;
+    return out;
 }
 
 } // namespace fuselage::gpu

@@ -2,6 +2,7 @@
 // Variants in tiles, with tensor cores or float32 arithmetic: one row a tile, chosen for shapes and
 // devices that it suits; whether it is the fastest is measured, not decided here.
 #include "core/graph/type.h"
+#include "gpu/kernels/blocked_operands.h"
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/tensor_kernel.h"
 
@@ -17,6 +18,13 @@ namespace {
 constexpr TensorTile wgmmaTiles[] = {
     {"128x256", 128, 256, 128, 8, 1, 4, 1, false, true, true},
     {"128x128", 128, 128, 128, 8, 1, 3, 2, true, true, true},
+    {"128x64", 128, 64, 128, 8, 1, 4, 2, true, true, true},
+};
+// B is fetched into registers a tile ahead, for which 128x128 with k in parts has none left: the
+// assembler would let each product wait.
+constexpr TensorTile blockedWgmmaTiles[] = {
+    {"128x256", 128, 256, 128, 8, 1, 4, 1, false, true, true},
+    {"128x128", 128, 128, 128, 8, 1, 3, 2, false, true, true},
     {"128x64", 128, 64, 128, 8, 1, 4, 2, true, true, true},
 };
 constexpr TensorTile mmaTiles[] = {
@@ -50,6 +58,16 @@ constexpr Unit units[] = {
     {"integer", "tensor cores (mma) on 8-bit integers", integerTiles},
     {"float", "float32 arithmetic", floatTiles},
 };
+
+/// Those whose B is stored in a few bits.
+constexpr Unit blockedUnits[] = {
+    {"blocked_wgmma", "wgmma, weights of 4 or 8 bits made elements on the way", blockedWgmmaTiles},
+    {"blocked", "mma, weights of 4 or 8 bits made elements on the way", mmaTiles},
+};
+
+/// Those behind a launch that makes B elements.
+constexpr Unit expandedUnit = {"expanded", "mma, weights of 4 or 8 bits made elements first",
+                               std::span(mmaTiles).first<2>()};
 
 constexpr double assumedUnits = 132;
 constexpr int64_t mostSplits = 16, reservedSharedBytes = 1024;
@@ -101,6 +119,60 @@ int splitsOf(const TensorPlan& plan) {
     return static_cast<int>((plan.tilesK() + per - 1) / per);
 }
 
+/// The kernel of a Contraction's view behind launches that prepare it, answering `asked`, which is
+/// `request` or what it was made of.
+EmitResult emitView(const std::string& name, const KernelRequest& asked,
+                    const KernelRequest& request, ContractionView& view, const TensorTile& tile,
+                    bool split, std::vector<KernelPart> parts = {}, SetNeeds needs = {}) {
+    TensorPlan plan{request, view, tile};
+    if (view.kCount > 0 && view.mCount * view.nCount * view.batchCount > 0 && split)
+        plan.splits = splitsOf(plan);
+    if (auto reason = refuseShape(plan))
+        return finish(name.c_str(), asked, PartResult(*reason));
+    if (split && plan.splits == 1)
+        return finish(
+            name.c_str(), asked,
+            PartResult(refusal("occupancy", "k is too short to share, or blocks enough")));
+    if (view.mCount * view.nCount * view.batchCount * plan.splits > int64_t{1} << 30)
+        return finish(name.c_str(), asked, PartResult(refusal("workspace", "too many sums")));
+    // A weight that no access of 16 bytes can read comes packed.
+    if (TensorOperand(request, view, tile, false).load() == TileLoad::Staged)
+        packB(request, view);
+    if (tile.warpgroup && tile.integer) {
+        // Only 16-bit elements can be transposed on the way, and bytes that threads bring one by
+        // one leave a product nothing to gain.
+        for (const bool isA : {true, false})
+            if (TensorOperand(request, view, tile, isA).load() == TileLoad::Staged)
+                return finish(name.c_str(), asked,
+                              PartResult(refusal("layout", "products of bytes want operands along "
+                                                           "k, in rows of whole 16 bytes")));
+        plan.zeros.emplace(request, view, plan.tilesK() * plan.kElements());
+        if (plan.zeros->refused())
+            return finish(name.c_str(), asked, PartResult(*plan.zeros->refused()));
+    }
+    const EpilogueText epilogue(request, view, widestResults(view));
+    KernelRequest own = asked;
+    const bool tf32 =
+        tile.matrix && !tile.integer && tensorElement(request, true) == DType::Float32;
+    parts.push_back(tensorPart(plan, epilogue));
+    if (view.packed)
+        needs.packed = {*view.packed};
+    if (plan.zeros && plan.zeros->ofA())
+        needs.packed.push_back(*plan.zeros->packed());
+    if (plan.splits > 1) {
+        needs.scratchBytes = partialBytes(plan);
+        needs.tickets = plan.blocks();
+    }
+    if (tf32) { // the request's permission is for this
+        parts.back().numeric = NumericClass::Approximate;
+        own.allowed = NumericClass::Approximate;
+    }
+    EmitResult out = finishInOrder(name.c_str(), own, std::move(parts), std::move(needs));
+    if (auto* set = std::get_if<KernelSet>(&out); set && tf32)
+        set->tolerance = std::max(set->tolerance, tf32Tolerance);
+    return out;
+}
+
 EmitResult emitTile(const std::string& name, const KernelRequest& request, const TensorTile& row,
                     bool split) {
     const auto& code = std::get<Contraction>(request.program->code);
@@ -112,54 +184,45 @@ EmitResult emitTile(const std::string& name, const KernelRequest& request, const
                           : refuseTensorProgram(request, code, tile.matrix, tile.warpgroup))
         return finish(name.c_str(), request, PartResult(*reason));
     ContractionView view = viewOf(request);
-    TensorPlan plan{request, view, tile};
-    if (view.kCount > 0 && view.mCount * view.nCount * view.batchCount > 0 && split)
-        plan.splits = splitsOf(plan);
-    if (auto reason = refuseShape(plan))
+    return emitView(name, request, request, view, tile, split);
+}
+
+/// A MatMulNBits, whose weights become elements on their way to shared memory.
+EmitResult emitBlockedTile(const std::string& name, const KernelRequest& request,
+                           const TensorTile& tile, bool split) {
+    auto made = blockedOperands(request);
+    if (auto* reason = std::get_if<Reason>(&made))
         return finish(name.c_str(), request, PartResult(*reason));
-    if (split && plan.splits == 1)
-        return finish(
-            name.c_str(), request,
-            PartResult(refusal("occupancy", "k is too short to share, or blocks enough")));
-    if (view.mCount * view.nCount * view.batchCount * plan.splits > int64_t{1} << 30)
-        return finish(name.c_str(), request, PartResult(refusal("workspace", "too many sums")));
-    // A weight that no access of 16 bytes can read comes packed.
-    if (TensorOperand(request, view, tile, false).load() == TileLoad::Staged)
-        packB(request, view);
-    if (tile.warpgroup && tile.integer) {
-        // Only 16-bit elements can be transposed on the way, and bytes that threads bring one by
-        // one leave a product nothing to gain.
-        for (const bool isA : {true, false})
-            if (TensorOperand(request, view, tile, isA).load() == TileLoad::Staged)
-                return finish(name.c_str(), request,
-                              PartResult(refusal("layout", "products of bytes want operands along "
-                                                           "k, in rows of whole 16 bytes")));
-        plan.zeros.emplace(request, view, plan.tilesK() * plan.kElements());
-        if (plan.zeros->refused())
-            return finish(name.c_str(), request, PartResult(*plan.zeros->refused()));
-    }
-    const EpilogueText epilogue(request, view, widestResults(view));
-    KernelRequest own = request;
-    const bool tf32 =
-        tile.matrix && !tile.integer && tensorElement(request, true) == DType::Float32;
-    std::vector<KernelPart> parts = {tensorPart(plan, epilogue)};
-    SetNeeds needs;
-    if (view.packed)
-        needs.packed = {*view.packed};
-    if (plan.zeros && plan.zeros->ofA())
-        needs.packed.push_back(*plan.zeros->packed());
-    if (plan.splits > 1) {
-        needs.scratchBytes = partialBytes(plan);
-        needs.tickets = plan.blocks();
-    }
-    if (tf32) { // the request's permission is for this
-        parts[0].numeric = NumericClass::Approximate;
-        own.allowed = NumericClass::Approximate;
-    }
-    EmitResult out = finishInOrder(name.c_str(), own, std::move(parts), std::move(needs));
-    if (auto* set = std::get_if<KernelSet>(&out); set && tf32)
-        set->tolerance = std::max(set->tolerance, tf32Tolerance);
-    return out;
+    const auto& operands = std::get<BlockedOperands>(made);
+    if (operands.rows == 1)
+        return finish(name.c_str(), request,
+                      PartResult(refusal("occupancy", "one row waits for the weights alone")));
+    const BlockedProduct product = blockedProduct(request, operands);
+    if (!isNarrowFloat(operands.a.layout.dtype))
+        return finish(name.c_str(), request,
+                      PartResult(refusal("numeric-class", "rows would be rounded to 16 bits")));
+    if (auto reason =
+            refuseTensorProgram(product.flat, std::get<Contraction>(product.program->code),
+                                tile.matrix, tile.warpgroup))
+        return finish(name.c_str(), request, PartResult(*reason));
+    ContractionView view = viewOf(product.flat);
+    view.blocked = storageOf(operands);
+    return emitView(name, request, product.typed, view, tile, split);
+}
+
+/// A MatMulNBits of many rows, whose weights a launch of its own makes elements.
+EmitResult emitExpandedTile(const std::string& name, const KernelRequest& request,
+                            const TensorTile& tile, bool split) {
+    auto made = expandedProduct(request, expandedRows);
+    if (auto* reason = std::get_if<Reason>(&made))
+        return finish(name.c_str(), request, PartResult(*reason));
+    auto& [product, expand, view, scratch] = std::get<ExpandedProduct>(made);
+    if (auto reason =
+            refuseTensorProgram(product.flat, std::get<Contraction>(product.program->code),
+                                tile.matrix, tile.warpgroup))
+        return finish(name.c_str(), request, PartResult(*reason));
+    return emitView(name, request, product.typed, view, tile, split, {std::move(expand)},
+                    {{}, scratch});
 }
 
 } // namespace
@@ -226,24 +289,29 @@ std::optional<Reason> refuseIntegerProgram(const KernelRequest& request, const C
 
 std::vector<VariantRow> tileVariants() {
     std::vector<VariantRow> out;
-    auto add = [&](const Unit& unit, const TensorTile& tile, bool split) {
-        const std::string name =
-            fmt::format("{}_{}{}", unit.name, tile.name, split ? "_split" : "");
-        out.push_back({name, ProgramKind::Contraction,
-                       [name, &tile, split](const KernelRequest& request) {
-                           return emitTile(name, request, tile, split);
-                       },
-                       split ? "the same with k in parts, added by the block that is last"
-                             : fmt::format("{}, {} x {} results a block of {} threads",
-                                           unit.summary, tile.m, tile.n, tile.threads())});
-    };
-    for (const Unit& unit : units) {
+    auto add = [&](const Unit& unit, ProgramKind kind, auto* emit) {
+        auto addTile = [&](const TensorTile& tile, bool split) {
+            const std::string name =
+                fmt::format("{}_{}{}", unit.name, tile.name, split ? "_split" : "");
+            out.push_back({name, kind,
+                           [name, &tile, split, emit](const KernelRequest& request) {
+                               return emit(name, request, tile, split);
+                           },
+                           split ? "the same with k in parts, added by the block that is last"
+                                 : fmt::format("{}, {} x {} results a block of {} threads",
+                                               unit.summary, tile.m, tile.n, tile.threads())});
+        };
         for (const TensorTile& tile : unit.tiles)
-            add(unit, tile, false);
+            addTile(tile, false);
         for (const TensorTile& tile : unit.tiles)
             if (tile.splits)
-                add(unit, tile, true);
-    }
+                addTile(tile, true);
+    };
+    for (const Unit& unit : units)
+        add(unit, ProgramKind::Contraction, &emitTile);
+    for (const Unit& unit : blockedUnits)
+        add(unit, ProgramKind::Library, &emitBlockedTile);
+    add(expandedUnit, ProgramKind::Library, &emitExpandedTile);
     return out;
 }
 

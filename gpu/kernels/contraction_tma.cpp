@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Variants whose stages TMA fills: which tiles there are, and what each refuses.
 #include "core/graph/type.h"
+#include "gpu/kernels/blocked_operands.h"
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/tensor_kernel.h"
 #include "gpu/kernels/tma_kernel.h"
@@ -8,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 namespace fuselage::gpu {
 
@@ -119,39 +121,59 @@ std::variant<TmaCluster, Reason> pairOf(const KernelRequest& request, const Cont
     return *best;
 }
 
+/// The kernel of a Contraction's view behind launches that prepare it, answering `asked`, which is
+/// `request` or what it was made of.
+EmitResult emitTmaView(const std::string& name, const KernelRequest& asked,
+                       const KernelRequest& request, ContractionView& view, const TmaTile& tile,
+                       bool paired, std::vector<KernelPart> parts = {}, SetNeeds needs = {}) {
+    if (auto reason = refuseSizes(view, tile))
+        return finish(name.c_str(), asked, PartResult(*reason));
+    TmaCluster cluster;
+    if (paired) {
+        auto pair = pairOf(request, view, tile);
+        if (auto* reason = std::get_if<Reason>(&pair))
+            return finish(name.c_str(), asked, PartResult(*reason));
+        cluster = std::get<TmaCluster>(pair);
+    }
+    auto made = planOf(request, view, tile, cluster);
+    if (auto* reason = std::get_if<Reason>(&made))
+        return finish(name.c_str(), asked, PartResult(*reason));
+    const auto& plan = std::get<TmaPlan>(made);
+    const ResultLanes lanes = widestResults(view);
+    const EpilogueText epilogue(request, view, lanes, tmaEndOf(lanes));
+    if (view.packed)
+        needs.packed = {*view.packed};
+    if (plan.shiftsA())
+        needs.packed.push_back(*plan.zeros->packed());
+    parts.push_back(tmaPart(plan, epilogue));
+    EmitResult out = finishInOrder(name.c_str(), asked, std::move(parts), std::move(needs));
+    if (auto* set = std::get_if<KernelSet>(&out))
+        set->fetches = {static_cast<double>(plan.tiles()),
+                        static_cast<double>(plan.ownRows() + plan.ownColumns()),
+                        static_cast<double>(plan.fetchedBytes())};
+    return out;
+}
+
 EmitResult emitTma(const std::string& name, const TmaTile& tile, bool paired,
                    const KernelRequest& request) {
     const auto& code = std::get<Contraction>(request.program->code);
     if (auto reason = refuseOperands(request, code))
         return finish(name.c_str(), request, PartResult(*reason));
     ContractionView view = viewOf(request);
-    if (auto reason = refuseSizes(view, tile))
-        return finish(name.c_str(), request, PartResult(*reason));
-    TmaCluster cluster;
-    if (paired) {
-        auto pair = pairOf(request, view, tile);
-        if (auto* reason = std::get_if<Reason>(&pair))
-            return finish(name.c_str(), request, PartResult(*reason));
-        cluster = std::get<TmaCluster>(pair);
-    }
-    auto made = planOf(request, view, tile, cluster);
+    return emitTmaView(name, request, request, view, tile, paired);
+}
+
+/// A MatMulNBits of many rows, whose weights a launch of its own makes elements.
+EmitResult emitExpandedTma(const std::string& name, const TmaTile& tile,
+                           const KernelRequest& request) {
+    auto made = expandedProduct(request, expandedRows);
     if (auto* reason = std::get_if<Reason>(&made))
         return finish(name.c_str(), request, PartResult(*reason));
-    const auto& plan = std::get<TmaPlan>(made);
-    const ResultLanes lanes = widestResults(view);
-    const EpilogueText epilogue(request, view, lanes, tmaEndOf(lanes));
-    SetNeeds needs;
-    if (view.packed)
-        needs.packed = {*view.packed};
-    if (plan.shiftsA())
-        needs.packed.push_back(*plan.zeros->packed());
-    EmitResult out =
-        finishInOrder(name.c_str(), request, {tmaPart(plan, epilogue)}, std::move(needs));
-    if (auto* set = std::get_if<KernelSet>(&out))
-        set->fetches = {static_cast<double>(plan.tiles()),
-                        static_cast<double>(plan.ownRows() + plan.ownColumns()),
-                        static_cast<double>(plan.fetchedBytes())};
-    return out;
+    auto& [product, expand, view, scratch] = std::get<ExpandedProduct>(made);
+    if (auto reason = refuseOperands(product.flat, std::get<Contraction>(product.program->code)))
+        return finish(name.c_str(), request, PartResult(*reason));
+    return emitTmaView(name, request, product.typed, view, tile, false, {std::move(expand)},
+                       {{}, scratch});
 }
 
 } // namespace
@@ -170,6 +192,16 @@ std::vector<VariantRow> tmaVariants() {
                              "a warpgroup, two in turn{}",
                              tile.m, tile.n, paired ? "; two blocks share an operand" : "")});
         }
+    for (const TmaTile& tile : std::span(tmaTiles).first<2>()) { // the largest
+        const std::string name = fmt::format("expanded_tma_{}", tile.name);
+        out.push_back({name, ProgramKind::Library,
+                       [name, &tile](const KernelRequest& request) {
+                           return emitExpandedTma(name, tile, request);
+                       },
+                       fmt::format("wgmma fed by TMA, weights of 4 or 8 bits made elements first, "
+                                   "{} x {} results a warpgroup",
+                                   tile.m, tile.n)});
+    }
     return out;
 }
 

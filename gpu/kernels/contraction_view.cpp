@@ -321,6 +321,10 @@ std::optional<ColumnSums> columnSumsOfB(const KernelRequest& request, const Cont
 }
 
 std::vector<ExtraParameter> packedParameters(const ContractionView& view) {
+    if (view.made)
+        return {{fmt::format("const {}*", storageType(view.b.dtype)),
+                 "made0",
+                 {KernelArgument::Kind::Scratch, 0, 0}}};
     if (!view.packed)
         return {};
     return {{fmt::format("const {}*", storageType(view.b.dtype)),

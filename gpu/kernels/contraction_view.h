@@ -6,6 +6,7 @@
 
 #include "gpu/emit/emit_access.h"
 #include "gpu/emit/emit_kernel.h"
+#include "gpu/kernels/blocked_columns.h"
 
 #include <optional>
 #include <string>
@@ -34,7 +35,9 @@ struct ContractionView {
     bool transposed = false;
     bool wide = false; ///< an offset or count needs 64 bits
     int64_t batchCount = 1, mCount = 1, nCount = 1, kCount = 1;
-    std::optional<PackedOperand> packed; ///< what "packed0", B, is made of
+    std::optional<PackedOperand> packed;   ///< what "packed0", B, is made of
+    std::optional<BlockedStorage> blocked; ///< B lies in memory in a few bits
+    bool made = false; ///< "made0", B, is what a launch before this one left in scratch memory
 
     size_t resultDims() const { return batch.size() + m.size() + n.size(); }
     bool moves(const KernelOperand& operand, size_t first, size_t count) const;
@@ -55,7 +58,7 @@ struct ColumnSums {
 /// None where B is no constant, or a dim of it belongs to several axes.
 std::optional<ColumnSums> columnSumsOfB(const KernelRequest& request, const ContractionView& view);
 
-/// The pointer of a packed B as a parameter; none when it is not packed.
+/// The pointer of a B that is packed or made as a parameter; none of an operand of the program.
 std::vector<ExtraParameter> packedParameters(const ContractionView& view);
 
 /// Loops over an axis group that the operands move through, 64 bits wide when the view is.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatMulNBits with weights of 4 bits: a warp owns some columns and streams them in accesses of 8 or
-// 16 bytes, which lie in one block of the quantisation, so that a lane needs one scale and one zero
-// point for them. sum(x * (q - zero) * scale) is (sum(x * q) - zero * sum(x)) * scale. Rows come
-// from the caches; more of them than a block takes read the weight again.
+// MatMulNBits with weights of 4 or 8 bits: a warp owns some columns and streams them in accesses of
+// 8 or 16 bytes, which lie in one block of the quantisation, so that a lane needs one scale and one
+// zero point for them. sum(x * (q - zero) * scale) is (sum(x * q) - zero * sum(x)) * scale. Rows
+// come from the caches; more of them than a block takes read the weight again.
 #include "core/graph/type.h"
-#include "core/ops/blocked_weights.h"
-#include "gpu/kernels/library_view.h"
+#include "gpu/kernels/blocked_operands.h"
 
 #include <fmt/format.h>
 
@@ -17,53 +16,9 @@ namespace {
 
 constexpr int64_t mostRows = 4, mostColumns = 4, warps = 8;
 
-struct NibbleOperands {
-    LibraryOperand a, weights, scales, zeros, bias, result;
-    BlockedWeights geometry;
-    int64_t rows = 1; ///< of A
-
-    /// Of a lane's access: half as many where A comes one by one, whose loads are all in flight.
-    int64_t elements() const { return std::min<int64_t>(together() > 1 ? 32 : 16, geometry.block); }
-    int64_t words() const { return elements() / 8; }
-    /// Neighbours of A that one load takes.
-    int64_t together() const { return geometry.k % 8 == 0 && a.layout.alignment % 16 == 0 ? 8 : 1; }
-};
-
-bool isDense(const LibraryOperand& operand) {
-    const OperandLayout& layout = operand.layout;
-    const Extents dense = rowMajorStrides(layout.extents);
-    bool out = !operand.pointer.empty() && fitsInts(layout);
-    for (size_t d = 0; d < dense.size(); ++d)
-        out = out && (layout.extents[d] == 1 || layout.strides[d] == dense[d]);
-    return out;
-}
-
-std::variant<NibbleOperands, Reason> operandsOf(const LibraryView& view) {
-    const auto geometry = BlockedWeights::of(view.node());
-    if (!geometry || geometry->bits != 4)
-        return refusal("support", "only weights of 4 bits");
-    if (view.input(4))
-        return refusal("support", "an order of its own (g_idx)");
-    NibbleOperands out{view.input(0), view.input(1),  view.input(2), view.input(3),
-                       view.input(5), view.output(0), *geometry};
-    for (const LibraryOperand* operand :
-         {&out.a, &out.weights, &out.scales, &out.zeros, &out.bias, &out.result})
-        if (*operand && !isDense(*operand))
-            return refusal("layout", "an operand that is not dense, or not there when it runs");
-    if (!isFloat(out.a.layout.dtype) || out.a.layout.dtype == DType::Float64 ||
-        !isFloat(out.scales.layout.dtype))
-        return refusal("dtype", "only rows of float types");
-    if (out.weights.layout.alignment % 16 != 0 || out.a.layout.extents.empty())
-        return refusal("layout", "a weight that does not begin at a multiple of 16 bytes");
-    out.rows = *elementCount(out.a.layout.extents) / std::max<int64_t>(geometry->k, 1);
-    if (out.rows == 0 || geometry->n == 0)
-        return refusal("support", "there is nothing to multiply");
-    return out;
-}
-
 class NibbleEmitter {
 public:
-    NibbleEmitter(const NibbleOperands& operands, double units)
+    NibbleEmitter(const BlockedOperands& operands, double units)
         : m_operands(operands), m_geometry(operands.geometry),
           m_rows(std::min(operands.rows, mostRows)), m_columns(m_rows == 1 ? mostColumns : 2) {
         while (m_columns > 1 && static_cast<double>(blocks()) < units)
@@ -77,19 +32,31 @@ private:
 
     int64_t blocks() const { return tiles() * ((m_operands.rows + m_rows - 1) / m_rows); }
 
+    /// Of a lane's access: half as many where A comes one by one, whose loads are all in flight.
+    int64_t elements() const {
+        return std::min<int64_t>(together() > 1 ? 32 : 16, m_geometry.block);
+    }
+
+    int64_t words() const { return elements() * m_geometry.bits / 32; }
+
+    /// Neighbours of A that one load takes.
+    int64_t together() const {
+        return m_geometry.k % 8 == 0 && m_operands.a.layout.alignment % 16 == 0 ? 8 : 1;
+    }
+
     std::string elementsOfA(const char* indent) const;
     std::string zeroPoint() const;
     std::string walk() const;
     std::string results() const;
 
-    const NibbleOperands& m_operands;
+    const BlockedOperands& m_operands;
     const BlockedWeights& m_geometry;
     int64_t m_rows, m_columns; ///< of a warp
 };
 
 /// Fills x, and `whole` with its sum: zeros behind the row's end.
 std::string NibbleEmitter::elementsOfA(const char* indent) const {
-    const int64_t together = m_operands.together(), elements = m_operands.elements();
+    const int64_t together = this->together(), elements = this->elements();
     const std::string inside = m_geometry.k % elements == 0
                                    ? std::string("true")
                                    : fmt::format("k + e * {} < {}", together, m_geometry.k);
@@ -117,37 +84,42 @@ std::string NibbleEmitter::zeroPoint() const {
         return floatLiteral(DType::Float32, static_cast<double>(m_geometry.middle()));
     if (isFloat(zeros.layout.dtype))
         return fmt::format("static_cast<float>(load({} + at))", zeros.pointer);
+    if (m_geometry.bits == 8)
+        return fmt::format("static_cast<float>(load({} + at))", zeros.pointer);
     return fmt::format("static_cast<float>((load({} + (n * {} + quant / 2)) >> (quant % 2 * 4)) & "
                        "15)",
                        zeros.pointer, m_geometry.zeroBytes);
 }
 
 std::string NibbleEmitter::walk() const {
-    const int64_t elements = m_operands.elements(), bytes = elements / 2;
+    const int64_t each = elements();
+    const bool nibbles = m_geometry.bits == 4;
     std::string out = fmt::format(
         "#pragma unroll 1\n    for (int k = lane * {0}; k < {1}; k += {2}) {{\n"
         "        const int quant = k / {3};\n        unsigned words[{4}][{5}];\n"
         "        float scale[{4}], zero[{4}];\n#pragma unroll\n"
         "        for (int c = 0; c < {4}; ++c) {{\n"
         "            const int n = columnOf(c), at = n * {6} + quant;\n"
-        "            loadWords<{7}>({8} + (n * {9} + k / 2), words[c]);\n"
+        "            loadWords<{7}>({8} + (n * {9} + {12}), words[c]);\n"
         "            scale[c] = static_cast<float>(load({10} + at));\n"
         "            zero[c] = {11};\n        }}\n",
-        elements, m_geometry.k, elements * 32, m_geometry.block, m_columns, m_operands.words(),
-        m_geometry.blocks, bytes, m_operands.weights.pointer,
-        m_geometry.blocks * m_geometry.blobBytes, m_operands.scales.pointer, zeroPoint());
-    return out + fmt::format("#pragma unroll\n        for (int m = 0; m < {0}; ++m) {{\n{1}"
-                             "#pragma unroll\n            for (int c = 0; c < {2}; ++c) {{\n"
-                             "                float dot = 0.0f;\n#pragma unroll\n"
-                             "                for (int w = 0; w < {3}; ++w) {{\n"
-                             "                    float q[8];\n"
-                             "                    nibblesToFloat(words[c][w], q);\n#pragma unroll\n"
-                             "                    for (int e = 0; e < 8; ++e)\n"
-                             "                        dot += x[w * 8 + e] * q[e];\n"
-                             "                }}\n"
-                             "                sums[m][c] += (dot - zero[c] * whole) * scale[c];\n"
-                             "            }}\n        }}\n    }}\n",
-                             m_rows, elementsOfA("            "), m_columns, m_operands.words());
+        each, m_geometry.k, each * 32, m_geometry.block, m_columns, words(), m_geometry.blocks,
+        words() * 4, m_operands.weights.pointer, m_geometry.blocks * m_geometry.blobBytes,
+        m_operands.scales.pointer, zeroPoint(), nibbles ? "k / 2" : "k");
+    return out + fmt::format(
+                     "#pragma unroll\n        for (int m = 0; m < {0}; ++m) {{\n{1}"
+                     "#pragma unroll\n            for (int c = 0; c < {2}; ++c) {{\n"
+                     "                float dot = 0.0f;\n#pragma unroll\n"
+                     "                for (int w = 0; w < {3}; w += {4}) {{\n"
+                     "                    float q[8];\n"
+                     "                    {5};\n#pragma unroll\n"
+                     "                    for (int e = 0; e < 8; ++e)\n"
+                     "                        dot += x[w / {4} * 8 + e] * q[e];\n"
+                     "                }}\n"
+                     "                sums[m][c] += (dot - zero[c] * whole) * scale[c];\n"
+                     "            }}\n        }}\n    }}\n",
+                     m_rows, elementsOfA("            "), m_columns, words(), nibbles ? 1 : 2,
+                     nibbles ? "nibblesToFloat(words[c][w], q)" : "bytesToFloat(words[c] + w, q)");
 }
 
 /// Lane m * columns + c ends that result.
@@ -174,10 +146,11 @@ KernelPart NibbleEmitter::emit() const {
     part.threads = 32 * warps;
     part.blocks = blocks();
     part.numeric = NumericClass::Reassociated;
-    part.comment = {fmt::format("{} rows of {} against {} columns of 4 bits, blocks of {}: {} rows "
-                                "and {} columns a warp, {} elements a lane at a time",
-                                m_operands.rows, m_geometry.k, m_geometry.n, m_geometry.block,
-                                m_rows, m_columns, m_operands.elements())};
+    part.comment = {
+        fmt::format("{} rows of {} against {} columns of {} bits, blocks of {}: {} rows "
+                    "and {} columns a warp, {} elements a lane at a time",
+                    m_operands.rows, m_geometry.k, m_geometry.n, m_geometry.bits, m_geometry.block,
+                    m_rows, m_columns, elements())};
     // Rows and columns beyond the last ones read the last ones again and end nothing.
     part.body = fmt::format(
         "    const int lane = threadIdx.x % 32u, warp = threadIdx.x / 32u;\n"
@@ -197,15 +170,12 @@ KernelPart NibbleEmitter::emit() const {
 
 EmitResult emitGemvNibbles(const KernelRequest& request) {
     const char* name = "gemv_nibbles";
-    auto view = LibraryView::make(request, {Op::MatMulNBits});
-    if (auto* reason = std::get_if<Reason>(&view))
-        return finish(name, request, PartResult(*reason));
-    auto operands = operandsOf(std::get<LibraryView>(view));
+    auto operands = blockedOperands(request);
     if (auto* reason = std::get_if<Reason>(&operands))
         return finish(name, request, PartResult(*reason));
     const double units = request.profile ? request.profile->units : 132;
     return finish(name, request,
-                  PartResult(NibbleEmitter(std::get<NibbleOperands>(operands), units).emit()));
+                  PartResult(NibbleEmitter(std::get<BlockedOperands>(operands), units).emit()));
 }
 
 } // namespace fuselage::gpu

@@ -36,6 +36,7 @@ private:
     std::string place() const;
     std::string intoSlab() const;
     std::string fromSlab(int width, bool alongM) const;
+    std::string fetchTile(const std::string& next, const std::string& indent) const;
     std::string moveTile(const std::string& indent) const;
     std::string pipeline() const;
     std::string products() const;
@@ -77,21 +78,38 @@ std::string TensorEmitter::place() const {
                              m_tile.warpsM);
 }
 
+/// Each line of a text further in, but for directives.
+std::string indented(const std::string& text, const std::string& indent) {
+    std::string out;
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = text.find('\n', at) + 1;
+        out += (text[at] == '#' ? "" : indent) + text.substr(at, end - at);
+        at = end;
+    }
+    return out;
+}
+
+/// Begins to load tile `next` where B's way to its stage has two steps.
+std::string TensorEmitter::fetchTile(const std::string& next, const std::string& indent) const {
+    const std::string fetch = m_b.fetch();
+    if (fetch.empty())
+        return {};
+    return indented(fmt::format("if (const int later = {}; later < tiles) {{\n"
+                                "    const unsigned kTile = firstTile + "
+                                "static_cast<unsigned>(later);\n{}}}\n",
+                                next, fetch),
+                    indent);
+}
+
 /// Moves `next`, the number of a tile from firstTile on, to its stage.
 std::string TensorEmitter::moveTile(const std::string& indent) const {
-    std::string out = fmt::format(
+    const std::string out = fmt::format(
         "const unsigned kTile = firstTile + static_cast<unsigned>(next);\n"
         "unsigned char* const to = sharedMemory + next % {} * {};\n{{\n"
         "    unsigned char* const stage = to;\n{}}}\n{{\n"
         "    unsigned char* const stage = to + {};\n{}}}\n",
         m_tile.stages, m_tile.stageBytes(), m_a.move(), m_tile.m * m_tile.kBytes, m_b.move());
-    std::string indented;
-    for (size_t at = 0; at < out.size();) {
-        const size_t end = out.find('\n', at) + 1;
-        indented += (out[at] == '#' ? "" : indent) + out.substr(at, end - at);
-        at = end;
-    }
-    return indented;
+    return indented(out, indent);
 }
 
 /// The tile's products start; those of the tile before are done afterwards, since the next copies
@@ -231,21 +249,23 @@ std::string TensorEmitter::pipeline() const {
     else if (m_a.shifted() || m_b.shifted())
         out += "    const unsigned ones[4] = {0x01010101u, 0x01010101u, 0x01010101u, "
                "0x01010101u};\n";
-    out +=
-        fmt::format("#pragma unroll 1\n    for (int next = 0; next < {}; ++next) {{\n"
-                    "        if (next < tiles) {{\n{}        }}\n        commitCopies();\n    }}\n",
-                    ahead, moveTile("            "));
+    out += fetchTile("0", "    ");
+    out += fmt::format("#pragma unroll 1\n    for (int next = 0; next < {}; ++next) {{\n"
+                       "        if (next < tiles) {{\n{}        }}\n        commitCopies();\n{}    "
+                       "}}\n",
+                       ahead, moveTile("            "), fetchTile("next + 1", "        "));
     // One barrier a tile: behind it everybody's copies are there, and nobody reads the stage that
     // the next copies go to.
     out += fmt::format(
         "#pragma unroll 1\n    for (int tile = 0; tile < tiles; ++tile) {{\n"
         "        waitCopies<{}>();\n{}        __syncthreads();\n"
         "        if (const int next = tile + {}; next < tiles) {{\n{}        }}\n"
-        "        commitCopies();\n"
+        "        commitCopies();\n{}"
         "        const unsigned char* const stageA = sharedMemory + tile % {} * {};\n"
         "        const unsigned char* const stageB = stageA + {};\n",
         ahead - 1, m_tile.warpgroup ? "        fenceForProducts();\n" : "", ahead,
-        moveTile("            "), m_tile.stages, m_tile.stageBytes(), m_tile.m * m_tile.kBytes);
+        moveTile("            "), fetchTile(fmt::format("tile + {}", ahead + 1), "        "),
+        m_tile.stages, m_tile.stageBytes(), m_tile.m * m_tile.kBytes);
     return out + products() + "    }\n" + (m_tile.warpgroup ? "    waitProducts<0>();\n" : "") +
            "    waitCopies<0>();\n    __syncthreads();\n" +
            (m_tile.warpgroup ? shiftedGroupRows() : shiftedSums());
@@ -366,6 +386,7 @@ std::string TensorEmitter::comment() const {
     auto how = [](TileLoad load) {
         return load == TileLoad::AlongK      ? "along k"
                : load == TileLoad::AlongRows ? "along its rows"
+               : load == TileLoad::Blocked   ? "as it is stored, made elements on the way"
                                              : "element by element";
     };
     return fmt::format(
@@ -382,6 +403,8 @@ KernelPart TensorEmitter::emit() {
     KernelPart part;
     part.comment = {comment()};
     part.helpers = {"vectors", "async"};
+    if (m_view.blocked)
+        part.helpers.push_back("nibbles");
     if (m_tile.matrix)
         part.helpers.push_back(m_tile.warpgroup ? "wgmma" : "mma");
     part.ownArch = m_tile.warpgroup;

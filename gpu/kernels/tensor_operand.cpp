@@ -65,6 +65,8 @@ TensorOperand::TensorOperand(const KernelRequest& request, const ContractionView
     else if (prologue)
         m_prologue = printTape(isA ? "@prologueA" : "@prologueB", prologue->tape,
                                {request.strict, false, {}, {}});
+    if (!isA && view.blocked)
+        m_blocked.emplace(*view.blocked, tile, view.b.pointer, m_element);
     chooseLoad();
 }
 
@@ -84,7 +86,9 @@ bool TensorOperand::chunksAligned(const LoopNest& along) const {
 }
 
 void TensorOperand::chooseLoad() {
-    m_load = TileLoad::Staged;
+    m_load = m_blocked ? TileLoad::Blocked : TileLoad::Staged;
+    if (m_blocked)
+        return;
     if (!m_prologue.name.empty())
         return;
     if (chunksAligned(m_k))
@@ -135,6 +139,8 @@ std::string TensorOperand::rowStarts() const {
 }
 
 std::string TensorOperand::setup() const {
+    if (m_blocked)
+        return m_blocked->setup();
     return (shifted() ? zeroText(m_view, *m_zero, m_isA, "    ") : "") +
            fmt::format("    const int {0} = threadIdx.x % {2}u, {1} = threadIdx.x / {2}u;\n",
                        v("Chunk"), v("Row"), chunks()) +
@@ -250,8 +256,14 @@ std::string TensorOperand::moveStaged() const {
                        m_tile.threads() / chunks(), v("Chunk"));
 }
 
+std::string TensorOperand::fetch() const {
+    return m_blocked ? m_blocked->fetch() : std::string();
+}
+
 std::string TensorOperand::move() const {
     switch (m_load) {
+    case TileLoad::Blocked:
+        return m_blocked->expand();
     case TileLoad::AlongK:
         return moveAlongK();
     case TileLoad::AlongRows:

@@ -16,6 +16,7 @@ enum class TileLoad : uint8_t {
     AlongK,    ///< 16 bytes along k, asynchronous
     AlongRows, ///< 16 bytes along m or n, asynchronous; 16-bit elements only
     Staged,    ///< one by one through registers, into rows along k; applies a prologue
+    Blocked,   ///< as it is stored in registers one tile ahead, then as elements in rows along k
 };
 
 /// Type of an operand's elements as the tensor cores take them. What a prologue makes for a product
@@ -38,6 +39,9 @@ public:
     bool shifted() const { return m_zero && (m_zero->read || m_zero->number != 0); }
     /// Statements before the pipeline: what the thread's rows are. Need `b` and `tileM`, `tileN`.
     std::string setup() const;
+    /// Of an operand that is fetched one tile before it is moved: statements that begin to load
+    /// tile `kTile`. Else empty.
+    std::string fetch() const;
     /// Statements that move tile `kTile` to `stage`, a byte pointer to this operand's part.
     std::string move() const;
     /// Statements before the pipeline: where the warp's fragments lie in a stage.
@@ -83,6 +87,7 @@ private:
     TapeFunction m_prologue;
     std::optional<ZeroPoint> m_zero; ///< of integers
     DType m_element;
+    std::optional<BlockedColumns> m_blocked;
     TileLoad m_load = TileLoad::Staged;
 };
 

@@ -51,6 +51,8 @@ KernelArgument memoryOf(const KernelRequest& request, const ContractionView& vie
     const auto& code = std::get<Contraction>(request.program->code);
     const KernelOperand& operand = isA ? view.a : view.b;
     const int64_t offset = operand.access.offset * static_cast<int64_t>(sizeOf(operand.dtype));
+    if (!isA && view.made)
+        return {KernelArgument::Kind::Scratch, 0, offset};
     if (!isA && view.packed)
         return {KernelArgument::Kind::Packed, 0, offset};
     return {KernelArgument::Kind::Input, isA ? code.a.operand : code.b.operand, offset};

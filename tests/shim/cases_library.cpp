@@ -64,24 +64,6 @@ void addResizes(std::vector<Case>& out) {
     add("one_dim", resize("bfloat16", "2,3,9", "2,3,18", "mode=\"linear\"", "1.0,1.0,2.0"));
 }
 
-/// Weights of 4 bits: one row and several, zero points of every kind, a rest of k in the last
-/// block.
-void addNibbles(std::vector<Case>& out) {
-    auto add = [&](const std::string& name, const std::string& body) {
-        out.push_back(caseOf("nibbles_" + name, body, "gemv_nibbles"));
-    };
-    add("one_row",
-        "(float16[1,1,2080] x, uint8[40,65,16] b, float16[2600] s) => (float16[1,1,40] y) "
-        "{ y = com.microsoft.MatMulNBits<K=2080, N=40, bits=4, block_size=32>(x, b, s) }");
-    add("rows_with_zeros",
-        "(float16[6,136] x, uint8[21,9,8] b, float16[189] s, uint8[105] z) => (float16[6,21] y) "
-        "{ y = com.microsoft.MatMulNBits<K=136, N=21, bits=4, block_size=16>(x, b, s, z) }");
-    add("float_rest_bias",
-        "(float[2,3,77] x, uint8[12,1,64] b, float[12] s, float[12] z, float[12] c) => "
-        "(float[2,3,12] y) { y = com.microsoft.MatMulNBits<K=77, N=12, bits=4, block_size=128>"
-        "(x, b, s, z, , c) }");
-}
-
 /// Floats of 8 bits: each format, a scale of the tensor, of an axis, of blocks, infinities and NaN.
 void addFloat8(std::vector<Case>& out) {
     auto add = [&](const std::string& name, DType type, bool quantises,
@@ -272,7 +254,6 @@ std::vector<Case> libraryCases() {
     addGathers(out);
     addScatters(out);
     addRunningSums(out);
-    addNibbles(out);
     addFloat8(out);
     addResizes(out);
     addTopK(out);

@@ -93,7 +93,7 @@ std::vector<Case> cases() {
     for (const auto& family :
          {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases(), depthwiseCases(),
           fewChannelsCases(), haloCases(), contractionCases(), integerCases(), attentionCases(),
-          libraryCases(), chainCases()})
+          libraryCases(), chainCases(), fewBitsCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }

@@ -19,5 +19,6 @@ std::vector<Case> integerCases();
 std::vector<Case> attentionCases();
 std::vector<Case> libraryCases();
 std::vector<Case> chainCases();
+std::vector<Case> fewBitsCases();
 
 } // namespace fuselage::gpu_suite
