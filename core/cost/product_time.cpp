@@ -2,12 +2,15 @@
 #include "core/cost/operand_bytes_internal.h"
 #include "core/cost/product_time_internal.h"
 #include "core/kernel/chain.h"
+#include "core/kernel/few_bits_product.h"
 #include "core/kernel/product_element.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 namespace fuselage {
 
@@ -122,6 +125,8 @@ double tilesOf(const KernelProgram& program, double tile) {
     }
     if (const auto* code = std::get_if<Attention>(&program.code))
         return static_cast<double>(productOf(code->batch, 0, code->batch.size())) * along(code->l);
+    if (const auto product = fewBitsProduct(program))
+        return along(product->rows) * along(product->columns);
     return 1;
 }
 
@@ -244,6 +249,14 @@ ProductSeconds filteredSeconds(const KernelProgram& program, const Contraction& 
             profile.coreBytes > 0 ? missed(traffic.l2) / (profile.l2Bandwidth * share) : 0};
 }
 
+/// Terms of a product that a GPU may share among blocks; 0: of none.
+double termsToSplit(const KernelProgram& program) {
+    if (const auto* code = std::get_if<Contraction>(&program.code))
+        return depthOf(program, *code);
+    const auto product = fewBitsProduct(program);
+    return product ? static_cast<double>(product->depth) : 0;
+}
+
 /// Seconds of a product that takes `ideal` at the peak, in the best of a few tiles: small ones fill
 /// more units and use each less well. A GPU may also split the terms, whose partial sums are then
 /// passed on.
@@ -258,12 +271,11 @@ double tiledSeconds(const KernelProgram& program, double ideal, const DeviceProf
     constexpr int64_t mostSplits = 16;
     constexpr double worstWave = 8; // of a processor, whose cores share tiles
     const bool isGpu = profile.kind == DeviceKind::Gpu;
-    const auto* code = isGpu ? std::get_if<Contraction>(&program.code) : nullptr;
-    const double terms = code ? depthOf(program, *code) : 1;
+    const double terms = isGpu ? termsToSplit(program) : 0;
     double best = std::numeric_limits<double>::infinity();
     for (const TileChoice& choice : choices) {
         const double tiles = std::max(1.0, tilesOf(program, choice.extent));
-        for (int64_t splits = 1; splits <= (code ? mostSplits : 1); splits *= 2) {
+        for (int64_t splits = 1; splits <= (terms > 0 ? mostSplits : 1); splits *= 2) {
             const double blocks = tiles * static_cast<double>(splits);
             const double wave = std::ceil(blocks / units) * units / blocks;
             const double longer = static_cast<double>(splits) * std::min(1.0, leastTerms / terms);
@@ -275,11 +287,73 @@ double tiledSeconds(const KernelProgram& program, double ideal, const DeviceProf
     return best;
 }
 
+/// Products with weights of a few bits on a GPU, in lane instructions of the machine code that
+/// NVRTC makes for sm_90. No device has measured them.
+struct FewBits {
+    int64_t streamedRows = 4; ///< that share a weight, which two columns of a warp stream
+    double unpack = 3.3;      ///< of a weight, once for those rows
+    double fetch = 2.3;       ///< of an element of a row, once for those columns
+    double expand = 4;        ///< of a weight that becomes an element of a tile, once for its rows
+    double tileRows = 128;
+    double shareOfTiles = 0.6; ///< of the speed of tiles that are copied as they are: a guess
+    int64_t madeRows = 256;    ///< from which on a launch of its own may make the elements
+};
+constexpr FewBits fewBits;
+
+/// One way to compute such a product.
+struct FewBitsWay {
+    double lanes = 0;  ///< lane instructions of a multiply-add
+    double matrix = 0; ///< seconds of tensor cores
+    double dram = 0;   ///< seconds for bytes beside the operands
+    double fixed = 0;  ///< seconds before and behind all of that
+};
+
+/// The fastest one of streaming the weights on lanes, making elements of them for each tile, and
+/// doing so once in memory. Tiles are those of 16-bit elements that the tensor cores multiply.
+FewBitsWay fewBitsWay(const KernelProgram& program, const FewBitsProduct& product,
+                      const DeviceProfile& profile) {
+    const auto rows = static_cast<double>(std::max<int64_t>(1, product.rows));
+    const double weights =
+        static_cast<double>(product.columns) * static_cast<double>(product.depth);
+    const double shared = std::min(rows, static_cast<double>(fewBits.streamedRows));
+    const FewBitsWay streamed{1 + fewBits.unpack / shared + fewBits.fetch / 2, 0, 0, 0};
+    if (product.rows == 1 || !isNarrowFloat(product.element) ||
+        (product.element == DType::BFloat16 && profile.arch == "sm_75"))
+        return streamed;
+    const double ideal = 2 * rows * weights / profile.fp16MatrixFlops;
+    std::vector<FewBitsWay> ways = {
+        streamed,
+        {fewBits.expand * std::ceil(rows / fewBits.tileRows) / rows,
+         tiledSeconds(program, ideal / fewBits.shareOfTiles, profile, profile.units), 0,
+         profile.productSeconds}};
+    if (product.rows >= fewBits.madeRows) { // written by one launch, read by the other
+        const double made = 2 * weights / profile.dramBandwidth;
+        ways.push_back({0, tiledSeconds(program, ideal, profile, profile.units), made,
+                        made + profile.launchSeconds + profile.productSeconds});
+    }
+    auto seconds = [&](const FewBitsWay& way) {
+        return way.fixed + way.matrix + way.dram +
+               rows * weights * way.lanes /
+                   (profile.units * profile.lanesPerUnit * profile.clock * profile.issueEfficiency);
+    };
+    return *std::min_element(
+        ways.begin(), ways.end(),
+        [&](const FewBitsWay& a, const FewBitsWay& b) { return seconds(a) < seconds(b); });
+}
+
+/// Nothing for other programs and for processors.
+std::optional<FewBitsWay> fewBitsWay(const KernelProgram& program, const DeviceProfile& profile) {
+    const auto product = profile.kind == DeviceKind::Gpu ? fewBitsProduct(program) : std::nullopt;
+    return product ? std::optional(fewBitsWay(program, *product, profile)) : std::nullopt;
+}
+
 /// Seconds on the tensor cores.
 ProductSeconds matrixSeconds(const KernelProgram& program, const LaidWork& laid,
                              const Traffic& traffic, double peak, const DeviceProfile& profile,
                              double units) {
     const Work& work = laid.work;
+    if (const auto way = fewBitsWay(program, profile))
+        return {way->matrix, way->dram, 0};
     if (work.matrixFlops == 0 || (!work.matrix && !multipliesIntegers(program, profile)))
         return {};
     const double ideal = static_cast<double>(work.matrixFlops) * shapeLoss(program, profile) / peak;
@@ -317,6 +391,8 @@ double laneProductPrice(const KernelProgram& program, const Work& work,
                         const DeviceProfile& profile) {
     if (work.matrix || multipliesIntegers(program, profile))
         return 0;
+    if (const auto way = fewBitsWay(program, profile))
+        return way->lanes;
     constexpr double banded = 0.68; // of its price on lanes: ConvNeXt-T on an H200, batch 32
     return profile.laneProductIssue * (isBanded(program, profile) ? banded : 1) *
            (sumsIntegers(program, profile) ? integerProducts.depthwise : 1);
@@ -344,6 +420,8 @@ double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, 
             most = std::max(most, fixedSeconds(member, profile, units));
         return most;
     }
+    if (const auto way = fewBitsWay(program, profile))
+        return way->fixed;
     return tiledProducts(program) * profile.productSeconds;
 }
 

@@ -146,3 +146,53 @@ TEST(ProductTime, IntegersOfThreeDimensionsGatherTheirLines) {
     const auto [manyIntegers, manyFloats] = times(64);
     EXPECT_LT(manyIntegers, manyFloats);
 }
+
+namespace {
+
+KernelProgram fourBits(int64_t rows, const char* type = "float16", int64_t size = 4096) {
+    return programOf(bodyFrom(fmt::format(
+        "({0}[{1},{2}] x, uint8[{2},{3},16] b, {0}[{4}] s) => ({0}[{1},{2}] y) "
+        "{{ y = com.microsoft.MatMulNBits<K={2}, N={2}, bits=4, block_size=32>(x, b, s) }}",
+        type, rows, size, size / 32, size / 32 * size)));
+}
+
+TimeEstimate sixteenBits(int64_t rows, const DeviceProfile& profile) {
+    return timeOf(programOf(bodyFrom(fmt::format("(float16[{0},4096] x, float16[4096,4096] w) => "
+                                                 "(float16[{0},4096] y) {{ y = MatMul(x, w) }}",
+                                                 rows))),
+                  profile);
+}
+
+} // namespace
+
+/// Few rows wait for a quarter of the bytes; of many, tensor cores multiply elements that are made
+/// on the way or in front of them.
+TEST(ProductTime, WeightsOfFourBitsAreAStreamOrGoToTheTensorCores) {
+    for (const char* name : {"t4", "a100", "l4", "h200"}) {
+        SCOPED_TRACE(name);
+        const DeviceProfile profile = *deviceProfile(name);
+        EXPECT_LT(timeOf(fourBits(1), profile).seconds, sixteenBits(1, profile).seconds);
+        EXPECT_EQ(timeOf(fourBits(1), profile).matrix, 0);
+        for (const int64_t rows : {64, 512, 4096}) {
+            const TimeEstimate few = timeOf(fourBits(rows), profile);
+            EXPECT_GT(few.matrix, 0) << rows;
+            EXPECT_LT(few.seconds, 2 * sixteenBits(rows, profile).seconds) << rows;
+        }
+        double before = 0;
+        for (int64_t rows = 2; rows <= 8192; rows *= 2) {
+            const double seconds = timeOf(fourBits(rows), profile).seconds;
+            EXPECT_GE(seconds, 0.9 * before) << rows;
+            before = seconds;
+        }
+    }
+}
+
+/// Rows of float32 are not rounded for them, and a T4 multiplies no bfloat16.
+TEST(ProductTime, WeightsOfFourBitsStayOnLanesForWhatTensorCoresDoNotTake) {
+    EXPECT_EQ(timeOf(fourBits(512, "float"), h200()).matrix, 0);
+    EXPECT_EQ(timeOf(fourBits(512, "bfloat16"), *deviceProfile("t4")).matrix, 0);
+    EXPECT_GT(timeOf(fourBits(512, "bfloat16"), *deviceProfile("l4")).matrix, 0);
+    // Lanes also unpack weights and convert rows: far from one instruction a multiply-add.
+    const double lanes = 512.0 * 4096 * 4096 / (132 * 128 * 1.98e9);
+    EXPECT_GT(timeOf(fourBits(512, "float"), h200()).issue, 2.5 * lanes);
+}
