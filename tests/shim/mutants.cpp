@@ -21,8 +21,8 @@ int replaceAll(std::string& text, const std::string& from, const std::string& to
 } // namespace
 
 std::vector<Mutant> allMutants() {
-    std::vector<Mutant> out = chainMutants();
-    for (const auto* more : {&haloMutants(), &integerMutants(), &pairMutants()})
+    std::vector<Mutant> out = blockedMutants();
+    for (const auto* more : {&chainMutants(), &haloMutants(), &integerMutants(), &pairMutants()})
         out.insert(out.end(), more->begin(), more->end());
     return out;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels made wrong in one place of their text: what the shim must find. Compiled with the suite.
-// Lists: two layers behind a row that is made in registers, the convolution that stages its picture
-// once, products of 8-bit integers by warpgroups, products of two blocks that share operands.
+// Lists: products by weights of a few bits, two layers behind a row that is made in registers, the
+// convolution that stages its picture once, products of 8-bit integers by warpgroups, products of
+// two blocks that share operands.
 #pragma once
 
 #include "gpu/emit/emit.h"
@@ -20,6 +21,7 @@ struct Mutant {
     const char* variant; ///< and which of its kernels
 };
 
+const std::vector<Mutant>& blockedMutants();
 const std::vector<Mutant>& chainMutants();
 const std::vector<Mutant>& haloMutants();
 const std::vector<Mutant>& integerMutants();

@@ -36,6 +36,8 @@ TEST_P(Mutants, areFound) {
         << "found instead: " << failures.substr(0, 600);
 }
 
+INSTANTIATE_TEST_SUITE_P(Blocked, Mutants, testing::ValuesIn(blockedMutants()),
+                         [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Chain, Mutants, testing::ValuesIn(chainMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Halo, Mutants, testing::ValuesIn(haloMutants()),
