@@ -4,8 +4,9 @@
 // through is counted exactly. Prints a table for 65536 x 4096 and fails where issue takes longer
 // than the bytes. Others are counted with the trips of their loops that their texts say: a
 // depthwise convolution's issue, a linear layer's epilogue beside its products, the attention
-// of warpgroups beside its bytes and beside that of warps, two layers in one kernel, and 3x3
-// convolutions beside their products. Exit status 77: NVRTC is not here.
+// of warpgroups beside its bytes and beside that of warps, two layers in one kernel, 3x3
+// convolutions beside their products, and weights of 4 bits by lanes and in tiles. Exit status 77:
+// NVRTC is not here.
 #include "gpu/kernels/conv_halo.h"
 #include "gpu/runtime/nvrtc.h"
 #include "tests/gpu_compile/machine_code.h"
@@ -67,6 +68,7 @@ struct Gate {
     void attention();
     void chain(const char* front);
     void halo();
+    void fewBits();
 
 private:
     gpu_suite::Prepared prepared(const LoopedRow& row);
@@ -392,6 +394,42 @@ void Gate::halo() {
     }
 }
 
+/// The loop over k is the largest one. On lanes what a multiply-add takes with its share of
+/// unpacked weights and converted rows, which is in the price of core/cost/product_time.cpp; in
+/// tiles what beside products makes the next weights elements.
+void Gate::fewBits() {
+    auto body = [](int rows) {
+        return fmt::format("(float16[{0},4096] x, uint8[4096,128,16] b, float16[524288] s) => "
+                           "(float16[{0},4096] y) {{ y = com.microsoft.MatMulNBits<K=4096, N=4096, "
+                           "bits=4, block_size=32>(x, b, s) }}",
+                           rows);
+    };
+    auto largest = [&](const std::string& text, const char* variant) {
+        machine_code::Instructions out;
+        const Looped kernel = compile({"few bits", text.c_str(), variant, {}});
+        for (size_t i = 1; i < kernel.code.size() && !kernel.serialized; ++i)
+            if (kernel.code[i].total > out.total)
+                out = kernel.code[i];
+        return out;
+    };
+    struct Lanes {
+        const char* name;
+        int rows;
+        double most;
+    };
+    for (const Lanes& row : {Lanes{"weights of 4 bits, a row on lanes", 1, 550},
+                             Lanes{"weights of 4 bits, 4 rows on lanes", 4, 300}}) {
+        const machine_code::Instructions loop = largest(body(row.rows), "gemv_nibbles");
+        looped(row.name, 100.0 * loop.total / std::max(1u, loop.multiplyAdds), row.most,
+               "instructions for 100 multiply-adds");
+    }
+    constexpr int m = 128, n = 256, k = 64, warps = 8, schedulers = 4;
+    const machine_code::Instructions loop = largest(body(512), "blocked_wgmma_128x256");
+    looped("weights of 4 bits, 512 rows in tiles", 1.0 * loop.total * warps / schedulers,
+           2.0 * m * n * k / (profile.fp16MatrixFlops / profile.units / profile.clock),
+           "clocks beside products of a step of k");
+}
+
 } // namespace
 
 int main() {
@@ -417,5 +455,6 @@ int main() {
     gate.chain("(float16[100352,96] z, float16[96] g, float16[96] b) => (float16[100352,96] y) "
                "{ y = LayerNormalization<axis=-1, epsilon=1e-6>(z, g, b) }");
     gate.halo();
+    gate.fewBits();
     return gate.failures == 0 ? 0 : 1;
 }
