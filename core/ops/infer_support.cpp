@@ -99,7 +99,7 @@ Dim remainder(InferContext& context, Shape left, const Shape& right) {
     }
     const Dim total = productOf(left, 0, left.size());
     if (divisor == Dim(0))
-        return {};
+        return {}; // what is unknown is not -1
     if (total.isNumber() && divisor.isNumber() && total.value() % divisor.value() != 0) {
         context.fail(fmt::format("{} elements do not divide into rows of {}", total.value(),
                                  divisor.value()));
@@ -116,6 +116,11 @@ Shape reshapedShape(InferContext& context, const Shape* from, const Shape& targe
     std::vector<size_t> open; // dimensions that follow from the element count
     std::vector<size_t> copied;
     Shape given;
+    const auto fail = [&](const std::string& why) {
+        const std::string count = from ? productOf(*from, 0, from->size()).text() : "all";
+        context.fail(
+            fmt::format("{} elements cannot be reshaped to {}{}", count, text(target), why));
+    };
     for (size_t i = 0; i < target.size(); ++i) {
         const Dim& dim = target[i];
         if (dim.isUnknown() || dim == Dim(-1)) {
@@ -133,6 +138,15 @@ Shape reshapedShape(InferContext& context, const Shape* from, const Shape& targe
             given.push_back(dim);
         }
     }
+    const auto workedOut = std::count(target.begin(), target.end(), Dim(-1));
+    if (workedOut > 1)
+        fail(": only one size can be -1");
+    const bool makesNothing = std::find(out.begin(), out.end(), Dim(0)) != out.end();
+    if (workedOut == 1 && makesNothing) {
+        fail(fmt::format(": -1 beside a size of 0 {}may be anything",
+                         copied.empty() ? "" : "that is copied "));
+        return out;
+    }
     // Copied dimensions cancel even when they are unknown.
     for (auto i = copied.rbegin(); i != copied.rend(); ++i)
         rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(*i));
@@ -143,9 +157,13 @@ Shape reshapedShape(InferContext& context, const Shape* from, const Shape& targe
     } else if (open.empty()) {
         const Dim before = productOf(rest, 0, rest.size());
         const Dim after = productOf(given, 0, given.size());
-        if (before.isNumber() && after.isNumber() && before.value() != after.value())
-            context.fail(fmt::format("{} elements cannot be reshaped to {}",
-                                     productOf(*from, 0, from->size()).text(), text(target)));
+        const bool copiesNothing =
+            std::any_of(copied.begin(), copied.end(), [&](size_t i) { return out[i] == Dim(0); });
+        if (before.isNumber() && after.isNumber() && before.value() != after.value() &&
+            !copiesNothing)
+            fail(before == Dim(0) && !copied.empty()
+                     ? fmt::format(": 0 copies, which makes it {}", text(out))
+                     : "");
     }
     return out;
 }

@@ -87,6 +87,8 @@ void KnownSequences::noteLoop(NodeId loop) {
         if (!tensor.valid())
             continue;
         const Extents row = *subgraphsOf(node)[0].graph->value(tensor).type.extents();
+        if (std::find(row.begin(), row.end(), 0) != row.end())
+            continue; // joined rows would have to be counted by a Reshape to [0,-1]
         const ValueId stacked = resultOf(m_graph, loop, "body", tensor, node.name + "_stacked");
         m_appended[sequence] = {*first, stacked, row};
     }

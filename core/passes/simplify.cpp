@@ -319,8 +319,11 @@ bool reshapeInOrder(Graph& graph, NodeId id, const ConstantLookup& constantOf) {
             return false;
     WrittenSteps steps(graph, gather);
     const ValueId x = gather.inputs[0];
+    Attributes attributes;
+    if (std::find(to->begin(), to->end(), 0) != to->end())
+        attributes.set("allowzero", int64_t(1)); // its 0 is a size: nothing is copied
     const ValueId made = steps.add(Op::Reshape, {x, steps.constant(Tensor::ofInts(*to))},
-                                   graph.value(gather.outputs[0]).type);
+                                   graph.value(gather.outputs[0]).type, std::move(attributes));
     steps.replace(id, std::span(&made, 1));
     return true;
 }

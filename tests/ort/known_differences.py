@@ -63,9 +63,6 @@ KNOWN = [
     (('QuantizeLinear', 'DequantizeLinear'), 'accepted', '', lambda d: attributes(d).get('block_size'),
      'a block that is larger than the axis'),
     (('ConvTranspose',), 'accepted', 'Explicit output_shape', None, 'pads below zero'),
-    (('Reshape',), 'problem', '0 elements cannot be reshaped', empty, 'not mended: a copied extent of 0 beside others than were there'),
-    (('Reshape',), 'cpu refused', '0 elements cannot be reshaped', empty, 'the same'),
-    (('Reshape',), 'fused refused', '0 elements cannot be reshaped', empty, 'the same'),
     (('RNN', 'GRU', 'LSTM'), 'value', '', lambda d: b'ThresholdedRelu' in attributes(d).get('activations', []),
      'alpha has the default of the operator, 1; ONNX Runtime takes 0'),
 ]

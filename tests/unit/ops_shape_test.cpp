@@ -37,6 +37,24 @@ TEST(ReshapeInference, ElementCountsThatDoNotFitAreReported) {
     EXPECT_NE(Inference(Op::Reshape, {known({2, 3}), contents({4, -1})}).problems(), "");
 }
 
+TEST(ReshapeInference, NothingIsReshapedToNothing) {
+    EXPECT_EQ(Inference(Op::Reshape, {known({0, 2}), contents({0, 4, 2})}).type(), "float[0,4,2]");
+    EXPECT_EQ(Inference(Op::Reshape, {known({0, 8}), contents({0, 4, 2})}).problems(), "");
+    EXPECT_EQ(Inference(Op::Reshape, {known({0, 3}), contents({-1, 2})}).type(), "float[0,2]");
+    // 0 copies the 8.
+    EXPECT_NE(Inference(Op::Reshape, {known({0, 8}), contents({2, 0, 8})})
+                  .problems()
+                  .find("[2,0,8]: 0 copies, which makes it [2,8,8]"),
+              std::string::npos);
+}
+
+TEST(ReshapeInference, WhatIsRefusedWhileItRunsIsRefusedBefore) {
+    EXPECT_NE(Inference(Op::Reshape, {known({0, 3, 16}), contents({0, 4, -1})}).problems(), "");
+    EXPECT_NE(Inference(Op::Reshape, {known({n, 4}), contents({-1, -1, 4})}).problems(), "");
+    EXPECT_EQ(Inference(Op::Reshape, {known({n, 3, 16}), contents({0, 4, -1})}).problems(), "");
+    EXPECT_EQ(Inference(Op::Reshape, {known({0, 3, 16}), contents({0, 4, Dim()})}).problems(), "");
+}
+
 TEST(ShapeArithmetic, ShapeGatherConcatKeepSymbols) {
     Inference shape(Op::Shape, {known({n, 3, s, s})});
     EXPECT_EQ(shape.contentsText(), "[N,3,S,S]");

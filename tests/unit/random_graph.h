@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,7 +20,9 @@ namespace fuselage::testing_random {
 struct Sketch {
     std::string inputs;
     std::vector<std::string> lines;
-    std::vector<std::string> outputs; ///< "float[2,3] y"
+    std::vector<std::string> outputs;       ///< "float[2,3] y"
+    std::map<std::string, int64_t> sizes;   ///< of what the inputs leave open
+    std::map<std::string, Extents> extents; ///< of values with these sizes; empty: not known
 
     std::string text() const {
         std::string body;
@@ -35,6 +38,9 @@ public:
     explicit Writer(uint32_t seed, bool bodies = false) : m_engine(seed), m_withBodies(bodies) {}
 
     Sketch sketch();
+
+    /// Of views of inputs whose sizes are open, 0 and 1 among them (random_views.h).
+    Sketch viewsSketch();
 
 private:
     struct Known {
@@ -102,6 +108,16 @@ private:
     void norm(const Known& x);
     void pad(const Known& x);
     void gather(const Known& x);
+
+    // random_views.h
+    Extents extentsOf(int64_t count);
+    void viewAsNumbers(const Known& x);
+    void viewAsAnother(const Known& x);
+    void flatten(const Known& x);
+    void squeeze(const Known& x);
+    void take(const Known& x);
+    void cut(const Known& x);
+    void spread(const Known& x);
 
     // random_bodies.h
     std::string insideOf(const Known& from, int64_t steps, std::string& result);
@@ -428,3 +444,4 @@ inline Sketch Writer::sketch() {
 } // namespace fuselage::testing_random
 
 #include "tests/unit/random_bodies.h"
+#include "tests/unit/random_views.h"
