@@ -41,7 +41,7 @@ Result<void> agreeWithInputs(const Graph& graph, const std::vector<InputAxis>& a
     for (const auto& [name, size] : given) {
         const std::vector<size_t> meant = axesNamed(axes, name);
         if (meant.empty())
-            return failure(unknownDimension(name, inputSymbols(graph)));
+            return failure(unknownDimension(name, graph));
         for (size_t i : meant)
             if (sizes[i] != size)
                 return failure("dim.contradiction",

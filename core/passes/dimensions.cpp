@@ -73,10 +73,22 @@ void forgetInside(Graph& graph, const std::set<std::string>& names) {
     });
 }
 
-Error unknownDimension(const std::string& name, const std::set<std::string>& names) {
+Error unknownDimension(const std::string& name, const Graph& graph) {
+    const std::set<std::string> names = inputSymbols(graph);
+    const auto unranked =
+        std::find_if(graph.inputs().begin(), graph.inputs().end(), [&](ValueId id) {
+            const Value& value = graph.value(id);
+            return !value.type.shape && value.type.kind == TypeKind::Tensor;
+        });
+    const std::string fix =
+        unranked != graph.inputs().end()
+            ? fmt::format(
+                  "the file does not say how many dimensions `{0}` has: a tensor given for it "
+                  "does, --inputs with {0}.npy",
+                  graph.value(*unranked).name)
+            : "all input dimensions are numbers";
     return failure("dim.unknown", fmt::format("no input has a dimension `{}`", name), {},
-                   names.empty() ? "all input dimensions are numbers"
-                                 : "use one of: " + joined(names))
+                   names.empty() ? fix : "use one of: " + joined(names))
         .error;
 }
 
@@ -215,7 +227,7 @@ Result<DimensionValues> resolveDimensions(Graph& graph, const DimensionValues& g
         const std::vector<InputAxis> axes = inputAxes(graph);
         const std::vector<size_t> meant = axesNamed(axes, name);
         if (meant.empty())
-            return failure(unknownDimension(name, names));
+            return failure(unknownDimension(name, graph));
         const InputAxis& axis = axes[meant.front()];
         if (axis.dim.isNumber() && axis.dim.value() != size)
             return failure(
@@ -231,7 +243,10 @@ Result<DimensionValues> resolveDimensions(Graph& graph, const DimensionValues& g
         notes.push_back(fmt::format("`{}` = {}, though other axes called `{}` are {}", name, size,
                                     shared, known->second));
         ambiguous.insert(shared);
-        setInputDim(graph, axis, size);
+        // A dimension of its own: only whoever binds sizes makes them the graph's.
+        setInputDim(graph, axis, Dim());
+        nameInputDimensions(graph);
+        out[(*graph.value(axis.input).type.shape)[axis.axis].text()] = size;
     }
     forgetInside(graph, ambiguous);
     return out;

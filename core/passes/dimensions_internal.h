@@ -31,7 +31,7 @@ void setInputDim(Graph& graph, const InputAxis& axis, Dim dim);
 std::vector<size_t> axesNamed(const std::vector<InputAxis>& axes, const std::string& name);
 
 /// "dim.unknown", with the names there are.
-Error unknownDimension(const std::string& name, const std::set<std::string>& names);
+Error unknownDimension(const std::string& name, const Graph& graph);
 
 /// Puts numbers for symbols in every type, so that nothing declared contradicts the inputs.
 void bindTypes(Graph& graph, const std::map<std::string, int64_t>& values);

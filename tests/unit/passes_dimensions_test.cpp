@@ -84,6 +84,32 @@ TEST(BindDimensions, AnAxisMayLeaveTheNameThatItShares) {
     EXPECT_EQ(notes, std::vector<std::string>{"`x.2` = 320, though other axes called `N` are 1"});
 }
 
+TEST(ResolveDimensions, AnAxisOfAnotherSizeStaysOpenUnderANameOfItsOwn) {
+    GraphMaker m;
+    ValueId a = m.input("a", {symbol("N"), 8}), b = m.input("b", {symbol("N"), 8});
+    m.output(m.node(Op::Add, {a, b}, "y"));
+    m.graph.setType(m.graph.findValue("y"), tensorType(DType::Float32, {symbol("N"), 8}));
+    std::vector<std::string> notes;
+    const auto sizes = resolveDimensions(m.graph, {{"a.0", 1}, {"b.0", 4}}, notes);
+    ASSERT_TRUE(sizes);
+    EXPECT_EQ(*sizes, (DimensionValues{{"N", 1}, {"b.0", 4}}));
+    inferShapes(m.graph);
+    EXPECT_EQ(m.typeOf("a"), "float[N,8]");
+    EXPECT_EQ(m.typeOf("b"), "float[b.0,8]") << "no size is written into the file";
+    EXPECT_EQ(m.typeOf("y").find('4'), std::string::npos) << m.typeOf("y");
+}
+
+TEST(BindDimensions, AnInputWithoutRankIsSaid) {
+    GraphMaker m;
+    ValueId x = m.input("x", {3});
+    m.graph.setType(x, Type{TypeKind::Tensor, DType::Float32});
+    m.output(m.node(Op::Relu, {x}, "y"));
+    auto done = bindDimensions(m.graph, {{"x.0", 3}});
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().fix, "the file does not say how many dimensions `x` has: a tensor given "
+                                "for it does, --inputs with x.npy");
+}
+
 TEST(BindDimensions, ZeroIsALength) {
     GraphMaker m = addInputs();
     ASSERT_TRUE(bindDimensions(m.graph, {{"N", 0}}));
