@@ -21,6 +21,9 @@ void inferConstantOfShape(InferContext& context) {
     const TensorPtr value = context.node().attributes.tensor("value");
     const DType dtype = value ? value->dtype() : DType::Float32;
     auto shape = partialContents(context, 0);
+    if (shape && std::any_of(shape->begin(), shape->end(),
+                             [](const Dim& dim) { return dim.isNumber() && dim.value() < 0; }))
+        return context.fail(fmt::format("a result of extents {} has a negative one", text(*shape)));
     if (shape && shape->size() == 1 && shape->front().isNumber() && isInteger(dtype) &&
         value->elementCount() > 0) {
         const int64_t count = shape->front().value();

@@ -29,7 +29,12 @@ void inferTopK(InferContext& context) {
             return;
         const auto k = partialContents(context, 1);
         shape = *x;
-        (*shape)[*axis] = k && !k->empty() ? k->front() : Dim();
+        const Dim taken = k && !k->empty() ? k->front() : Dim();
+        const Dim& extent = (*x)[*axis];
+        if (taken.isNumber() && extent.isNumber() && taken.value() > extent.value())
+            return context.fail(
+                fmt::format("cannot take {} of {} along the axis", taken.value(), text(*x)));
+        (*shape)[*axis] = taken;
     }
     setTensor(context, 0, dtypeOf(context, 0), shape);
     setTensor(context, 1, DType::Int64, std::move(shape));

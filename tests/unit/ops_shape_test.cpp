@@ -98,6 +98,18 @@ TEST(FillInference, SizesComeFromSymbolicContents) {
     EXPECT_EQ(Inference(Op::Tile, {known({1, 4}), contents({n, 2})}).type(), "float[N,8]");
 }
 
+TEST(FillInference, NegativeSizesAreReported) {
+    EXPECT_NE(Inference(Op::ConstantOfShape, {contents({3, -2})}).problems(), "");
+    EXPECT_EQ(Inference(Op::ConstantOfShape, {contents({n - Dim(3)})}).problems(), "");
+}
+
+/// So that sizes are looked for that are large enough.
+TEST(TopKInference, MoreThanThereAreIsReported) {
+    EXPECT_NE(Inference(Op::TopK, {known({3}), contents({5})}).problems(), "");
+    EXPECT_EQ(Inference(Op::TopK, {known({7}), contents({5})}).problems(), "");
+    EXPECT_EQ(Inference(Op::TopK, {known({n}), contents({5})}).type(), "float[5]");
+}
+
 TEST(SplitInference, SymbolicAxisSplitsEvenly) {
     Inference out(Op::Split, {known({n * Dim(4), 2})}, {{"axis", int64_t(0)}}, 2);
     EXPECT_EQ(out.type(0), "float[2*N,2]");
