@@ -170,7 +170,12 @@ Result<std::map<std::string, int64_t>> parseDims(const std::vector<std::string>&
                            fmt::format("`{}` is not NAME=NUMBER with a number from 0 to {}", entry,
                                        largestDim),
                            "--dim", "write e.g. --dim N=4");
-        out[entry.substr(0, equals)] = value;
+        const auto [known, isNew] = out.try_emplace(entry.substr(0, equals), value);
+        if (known->second != value)
+            return failure("usage.dim",
+                           fmt::format("`{}` is given two sizes, {} and {}", known->first,
+                                       known->second, value),
+                           "--dim", "give one");
     }
     return out;
 }

@@ -181,8 +181,15 @@ Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed) {
     for (ValueId id : graph.inputs()) {
         auto extents = graph.value(id).type.extents();
         if (!extents || !elementCount(*extents) || graph.value(id).type.kind != TypeKind::Tensor)
-            return failure("run.input", "no input can be generated for `" + graph.value(id).name +
-                                            "`: " + graph.value(id).type.text());
+            return failure(
+                "run.input",
+                "no input can be generated for `" + graph.value(id).name +
+                    "`: " + graph.value(id).type.text(),
+                "",
+                graph.value(id).type.kind != TypeKind::Tensor
+                    ? "a run can be given tensors only: export the model with one in its "
+                      "place"
+                    : "give a tensor for it with --inputs");
         // Strings count as their objects.
         auto elementBytes = std::max(sizeOf(graph.value(id).type.dtype), sizeof(std::string));
         auto bytes = checkedMultiply(*elementCount(*extents), static_cast<int64_t>(elementBytes));
@@ -256,6 +263,12 @@ std::vector<std::string> filesOf(const std::string& folder, const Graph& graph, 
 Result<Tensor> readTensor(const std::string& folder, const Graph& graph, size_t input,
                           std::string& name) {
     const std::string& own = graph.value(graph.inputs()[input]).name;
+    const Type& type = graph.value(graph.inputs()[input]).type;
+    if (type.kind != TypeKind::Tensor)
+        return failure(
+            "run.input",
+            fmt::format("input `{}` is {}: a run can be given tensors only", own, type.text()),
+            folder, "export the model with a tensor in its place");
     const std::vector<std::string> there = filesOf(folder, graph, input);
     if (there.size() > 1)
         return failure("run.input", fmt::format("`{}` has another file, {}", own, there[1]),

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <span>
 
 namespace fuselage::app {
 
@@ -59,14 +60,27 @@ struct Settled {
     std::vector<std::string> notes;
 };
 
+/// Says first which dimension got two sizes, where that is why nothing fits.
+Error withTwoSizes(Error error, std::span<const std::string> notes) {
+    if (notes.empty())
+        return error;
+    error.message = notes.front().substr(0, notes.front().rfind(": each axis is its own")) +
+                    ", which does not fit: " + error.message;
+    error.code = "run.input";
+    error.fix = "give inputs that have one size for each dimension that the model names";
+    return error;
+}
+
 /// Gives the graph the sizes of the request, prepares it and finds sizes for what is left.
 Result<Settled> settle(Graph graph, const ModelRequest& request, const std::vector<Tensor>& inputs,
                        Progress& progress) {
     Settled out;
     DimensionValues kept;
     Result<void> bound;
+    std::vector<std::string> twoSizes;
     if (!request.inputs.empty() && !request.keepSymbols) {
-        bound = bindToInputs(graph, inputs, request.dims, out.notes);
+        bound = bindToInputs(graph, inputs, request.dims, twoSizes);
+        out.notes = twoSizes;
     } else if (request.keepSymbols) {
         auto resolved = request.inputs.empty()
                             ? resolveDimensions(graph, request.dims, out.notes)
@@ -80,7 +94,7 @@ Result<Settled> settle(Graph graph, const ModelRequest& request, const std::vect
     if (!bound)
         return failure(bound.error());
     if (auto prepared = prepareGraph(graph, progress, &out.notes); !prepared)
-        return failure(prepared.error());
+        return failure(withTwoSizes(prepared.error(), twoSizes));
     auto chosen = chooseDimensions(graph, kept);
     if (chosen) {
         out.dims = std::move(chosen->values);
@@ -107,14 +121,49 @@ bool sharesNames(const Graph& graph) {
     return false;
 }
 
+/// A node does not fit the sizes that its operands have.
+bool isOfSizes(const Error& error) {
+    return error.code == "infer.contradiction" ||
+           (error.code == "dim.contradiction" && !error.where.empty());
+}
+
+/// "N=5, H=32".
+std::string sizesText(const DimensionValues& dims) {
+    return joined(dims,
+                  [](const auto& dim) { return fmt::format("{}={}", dim.first, dim.second); });
+}
+
+/// What a person can do where the sizes that were asked for do not fit a graph, which is `open` as
+/// the file declares it.
+std::string fixOfSizes(Graph open, const ModelRequest& request) {
+    for (const InferProblem& problem : inferShapes(open))
+        if (!problem.warning())
+            return "no sizes can mend it, since the model contradicts itself: export it again";
+    const auto fitting = chooseDimensions(open, {});
+    const bool byInputs = !request.inputs.empty();
+    if (!fitting || fitting->values.empty())
+        return byInputs ? "give inputs of other sizes" : "give dimensions that fit the model";
+    return fmt::format("{} of other sizes, e.g. {}", byInputs ? "give inputs" : "give dimensions",
+                       sizesText(fitting->values));
+}
+
 /// A graph that does not fit with one size for a name may fit when each axis has its own.
 Result<Settled> settleNames(Graph graph, const ModelRequest& request,
                             const std::vector<Tensor>& inputs, Progress& progress) {
     std::optional<Graph> apart;
-    if (sharesNames(graph))
+    const bool gaveSizes = !request.inputs.empty() || !request.dims.empty();
+    const bool shares = sharesNames(graph);
+    if (shares || gaveSizes)
         apart = graph.clone();
     auto asDeclared = settle(std::move(graph), request, inputs, progress);
     if ((asDeclared && !asDeclared->open) || progress.cancelled() || !apart)
+        return asDeclared;
+    if (!asDeclared && gaveSizes && isOfSizes(asDeclared.error())) {
+        Error error = asDeclared.error();
+        error.fix = fixOfSizes(apart->clone(), request);
+        return failure(std::move(error));
+    }
+    if (!shares)
         return asDeclared;
     std::vector<std::string> notes = separateSharedNames(*apart, request.dims);
     if (notes.empty())
@@ -229,10 +278,122 @@ Result<void> requireOperators(const Graph& graph) {
 
 namespace {
 
-/// "B=1, H=224": what the model leaves open, and was taken.
-std::string sizesTaken(const DimensionValues& dims) {
-    return joined(dims,
-                  [](const auto& dim) { return fmt::format("{}={}", dim.first, dim.second); });
+/// What decides whether a node takes its operands: inputs by their elements, where these are no
+/// floats, and open dimensions.
+struct Deciding {
+    std::set<std::string> inputs, dims;
+};
+
+/// The graph as the file declares it: a prepared one holds as constants what sizes decided. None:
+/// there is no such file any more.
+std::optional<Graph> declaredGraph(const LoadedModel& model) {
+    if (model.path.empty())
+        return std::nullopt;
+    Progress progress;
+    model_io::LoadOptions reading;
+    reading.absentData = true;
+    auto graph = model_io::load(model.path, reading, progress);
+    if (!graph)
+        return std::nullopt;
+    separatePlaceholders(*graph);
+    return std::move(*graph);
+}
+
+/// Names of what the type leaves open.
+void addSymbols(const Type& type, std::set<std::string>& names) {
+    for (size_t axis = 0; type.shape && axis < type.rank(); ++axis)
+        for (const std::string& symbol : (*type.shape)[axis].symbols())
+            names.insert(symbol);
+}
+
+/// The node of the outermost graph that is, or whose bodies hold, the node of that path or name.
+NodeId outermost(const Graph& graph, const std::string& path) {
+    const std::vector<BodyPlace> bodies = bodiesOf(graph);
+    const auto holding = [&](const std::string& inner) {
+        for (const BodyPlace& body : bodies)
+            if (body.outer == &graph && inner.starts_with(body.path))
+                return body.node;
+        return NodeId();
+    };
+    if (const NodePlace place = findByPath(graph, path); place.graph)
+        return place.path.empty() ? place.node : holding(place.path);
+    for (const BodyPlace& body : bodies)
+        for (NodeId id : body.graph->nodes())
+            if (body.graph->node(id).name == path)
+                return holding(body.path);
+    return {};
+}
+
+/// Those of a node of the declared graph, whose shapes are inferred; none where it has no such
+/// node. A size that is computed counts as the dimensions in it. `isIndex`: the operands' own sizes
+/// do not matter, what lies in them does.
+std::optional<Deciding> decidingFor(const LoadedModel& model, const std::string& name,
+                                    bool isIndex) {
+    auto graph = declaredGraph(model);
+    const NodeId node = graph ? outermost(*graph, name) : NodeId();
+    if (!node.valid())
+        return std::nullopt;
+    inferShapes(*graph);
+    std::set<std::string> open;
+    const std::set<ValueId> given(graph->inputs().begin(), graph->inputs().end());
+    for (ValueId id : given)
+        addSymbols(graph->value(id).type, open);
+    Deciding out;
+    std::set<ValueId> seen;
+    std::vector<ValueId> todo = graph->node(node).inputs;
+    for (ValueId id : todo)
+        if (id.valid() && !isIndex)
+            addSymbols(graph->value(id).type, out.dims);
+    while (!todo.empty()) {
+        const ValueId id = todo.back();
+        todo.pop_back();
+        if (!id.valid() || !seen.insert(id).second)
+            continue;
+        const Value& value = graph->value(id);
+        if (value.symbolicContents &&
+            std::none_of(value.symbolicContents->begin(), value.symbolicContents->end(),
+                         [](const Dim& dim) { return dim.isUnknown(); })) {
+            addSymbols(tensorType(DType::Int64, *value.symbolicContents), out.dims);
+        } else if (value.producer.valid()) {
+            const std::vector<ValueId>& inputs = graph->node(value.producer).inputs;
+            todo.insert(todo.end(), inputs.begin(), inputs.end());
+        } else if (given.contains(id) && !isFloat(value.type.dtype)) {
+            out.inputs.insert(value.name);
+        }
+    }
+    std::erase_if(out.dims, [&](const std::string& dim) { return !open.contains(dim); });
+    return out;
+}
+
+/// What a person can do about a node that does not take what it was given.
+std::string fixOfData(const LoadedModel& model, const Deciding& deciding) {
+    std::vector<std::string> from(deciding.dims.begin(), deciding.dims.end());
+    for (const std::string& input : deciding.inputs)
+        from.push_back("the elements of `" + input + "`");
+    if (from.empty())
+        return "no input can mend it, since constants of the model decide: export it again";
+    if (!model.inputs.empty())
+        return "what the node reads follows from " + joined(from) + ": give other inputs";
+    std::string how;
+    if (!deciding.dims.empty())
+        how = "--dim " + *deciding.dims.begin() + "=SIZE";
+    if (!deciding.inputs.empty())
+        how += (how.empty() ? "" : ", ") + ("--set " + *deciding.inputs.begin() + "=NUMBER");
+    return "what the node reads follows from " + joined(from) +
+           ": say what the model expects with " + how + ", or give all with --inputs";
+}
+
+/// What may be smaller where memory does not suffice.
+std::string fixOfMemory(const LoadedModel& model) {
+    if (!model.dims.empty())
+        return fmt::format("give smaller dimensions than {}: --dim {}=SIZE", sizesText(model.dims),
+                           model.dims.rbegin()->first);
+    std::set<std::string> open;
+    if (const auto graph = declaredGraph(model))
+        for (ValueId id : graph->inputs())
+            addSymbols(graph->value(id).type, open);
+    return open.empty() ? "the model leaves no size open that could be smaller"
+                        : "give smaller sizes than now for " + joined(open);
 }
 
 /// Whether other inputs may do better: the node is in a body that they may not enter, or reads
@@ -252,23 +413,20 @@ bool readsIndices(const Graph& graph, const std::string& node) {
 
 Error inFile(Error error, const LoadedModel& model) {
     const bool isOfData = error.code == "reference.input" || error.code == "run.index";
-    if (isOfData && error.fix.empty() && model.dims.empty() &&
-        !readsIndices(model.graph, error.where))
-        error.fix = "no input can mend it, since constants of the model decide: export it again";
-    else if (isOfData && error.fix.empty() && model.inputs.empty())
-        error.fix =
-            std::string(
-                "the inputs were generated: say what the model expects with --set NAME=NUMBER, "
-                "or give all with --inputs") +
-            (model.dims.empty()
-                 ? ""
-                 : fmt::format("; of the sizes taken ({}) --dim {}=SIZE takes another",
-                               sizesTaken(model.dims), model.dims.begin()->first));
-    if (error.code == "resource.memory" && model.dims.empty())
-        error.fix = "the model leaves no size open that could be smaller";
-    else if (error.code == "resource.memory")
-        error.fix = fmt::format("give smaller dimensions than {}: --dim {}=SIZE",
-                                sizesTaken(model.dims), model.dims.rbegin()->first);
+    if (isOfData && error.fix.empty()) {
+        const auto deciding = decidingFor(model, error.where, error.code == "run.index");
+        if (deciding && (!deciding->dims.empty() || !deciding->inputs.empty()))
+            error.fix = fixOfData(model, *deciding);
+        else if (!readsIndices(model.graph, error.where))
+            error.fix = fixOfData(model, {});
+        else if (model.inputs.empty())
+            error.fix = "the inputs were generated: say what the model expects with --set "
+                        "NAME=NUMBER, or give all with --inputs";
+        else
+            error.fix = "give other inputs";
+    }
+    if (error.code == "resource.memory")
+        error.fix = fixOfMemory(model);
     if (error.code.starts_with("reference.") && !model.path.empty())
         error.where = model.path + (error.where.empty() ? "" : ": node `" + error.where + "`");
     return error;

@@ -154,15 +154,18 @@ std::vector<UseDistances> distancesByMaker(const Plan& plan, const DeviceProfile
 Result<void> checkSizes(const Plan& plan) {
     constexpr int64_t most = int64_t(1) << 43;
     int64_t total = 0;
+    const PlanValue* largest = nullptr;
     for (const PlanValue& value : plan.values) {
-        if (value.bytes > most || total > most - value.bytes)
-            return failure("resource.memory",
-                           "the values of the plan are larger than 8 TiB; `" + value.name +
-                               "` has extents " + text(value.extents),
-                           value.name, "give smaller dimensions, e.g. --dim N=1");
-        total += value.bytes;
+        if (!largest || value.bytes > largest->bytes)
+            largest = &value;
+        total = value.bytes > most - total ? most + 1 : total + value.bytes;
     }
-    return {};
+    if (total <= most)
+        return {};
+    return failure("resource.memory",
+                   "the values of the plan are larger than 8 TiB; `" + largest->name +
+                       "` has extents " + text(largest->extents),
+                   largest->name, "give smaller dimensions with --dim");
 }
 
 void makeValuesAndSteps(Plan& plan, std::vector<PlannedNode>& nodes) {
@@ -416,7 +419,11 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
             return failure("plan.dynamic",
                            "shape " + graph->value(id).type.text() + " of input `" +
                                graph->value(id).name + "` is not known",
-                           "", "give its dimensions, e.g. --dim N=1");
+                           "",
+                           graph->value(id).type.shape
+                               ? "give its dimensions, e.g. --dim N=1"
+                               : "the file does not say how many dimensions it has: `run` and "
+                                 "`bench` take a tensor for it with --inputs");
 
     constexpr int mostRounds = 3;
     LowerCache cache;

@@ -106,8 +106,8 @@ TEST_F(CliBodies, ANumberForAnInputChoosesTheBranch) {
          {Words{"run", "m.onnx", "-q"}, Words{"bench", "m.onnx", "--no-measure", "-q"}}) {
         const auto generated = run(command);
         EXPECT_EQ(generated.exitCode, ExitInput) << command[0];
-        expectHas(generated.errors, "the inputs were generated: say what the model expects with "
-                                    "--set NAME=NUMBER");
+        expectHas(generated.errors, "what the node reads follows from the elements of `rate`: say "
+                                    "what the model expects with --set rate=NUMBER");
         Words set = command;
         set.insert(set.end(), {"--set", "rate=16000"});
         expectHas(outputOf(set), "y");

@@ -131,6 +131,55 @@ TEST_F(CliDimensions, OneNameMayStandForTwoSizes) {
     EXPECT_EQ(outputOf({"run", "m.onnx", "--inputs", "data"}), "y: float[2,3,2,3]\n");
 }
 
+TEST_F(CliDimensions, ADimensionThatGivenInputsContradictIsNamedFirst) {
+    write(decoderStep());
+    give({{1, 2, 4}, {2, 1, 4}});
+    expectRefused(
+        {"run", "m.onnx", "--inputs", "data"}, ExitInput,
+        {"dimension `batch` has two sizes, past.0 = 1 and step.0 = 2, which does not fit: ",
+         "give inputs that have one size for each dimension"});
+}
+
+TEST_F(CliDimensions, TwoSizesForOneNameAreRefused) {
+    writeText("g (float[N,4] x) => (float[N,4] y) { y = Relu(x) }");
+    expectRefused({"run", "m.onnx", "--dim", "N=4", "--dim", "N=5"}, ExitUsage,
+                  {"`N` is given two sizes, 4 and 5"});
+    EXPECT_EQ(run({"run", "m.onnx", "--dim", "N=4", "--dim", "N=4"}).exitCode, ExitOk);
+}
+
+TEST_F(CliDimensions, WhatIsTooLargeIsAskedToBeSmallerWhereItIsOpen) {
+    writeText("g (float[N,16] x, float[4] b) => (float[N,16] y) { y = Relu(x) }");
+    for (const char* command : {"run", "explain"}) {
+        const auto tooLarge = run({command, "m.onnx", "--dim", "N=1099511627776"});
+        EXPECT_EQ(tooLarge.exitCode, ExitResource) << command;
+        EXPECT_EQ(tooLarge.errors.find("`b`"), std::string::npos) << "what is large is blamed";
+        EXPECT_EQ(tooLarge.errors.find("leaves no size open"), std::string::npos)
+            << tooLarge.errors;
+    }
+    expectHas(run({"run", "m.onnx", "--dim", "N=1099511627776"}).errors,
+              "give smaller sizes than now for N");
+}
+
+TEST_F(CliDimensions, TheSizeThatANodeDoesNotTakeIsNamed) {
+    writeText("g (float[N] x, int64[S] ids, float[5,2] table) => (float[K] y, float[S,2] z) "
+              "<int64[1] k = {5}> { y, i = TopK(x, k) z = Gather(table, ids) }");
+    expectRefused({"run", "m.onnx", "-q", "--dim", "N=3"}, ExitInput,
+                  {"cannot take 5 of [3]", "give dimensions of other sizes, e.g. N=5, S=1"});
+    expectHas(outputOf({"run", "m.onnx", "-q"}), "y: float[5]");
+    expectRefused({"run", "m.onnx", "-q", "--set", "ids=7"}, ExitInput,
+                  {"what the node reads follows from the elements of `ids`: say what the model "
+                   "expects with --set ids=NUMBER"});
+    writeText("g (float[A] x) => (float[L,2] y) <float[3,2] table = {1, 2, 3, 4, 5, 6}, "
+              "int64 o = {0}, int64 d = {1}> { s = Size(x) r = Range(o, s, d) "
+              "y = Gather(table, r) }");
+    const auto beyond = run({"run", "m.onnx", "-q", "--dim", "A=4"});
+    EXPECT_EQ(beyond.exitCode, ExitInput);
+    expectHas(beyond.errors, "what the node reads follows from A: ");
+    writeText("g (float[N] x) => (float[A,B] y) <int64[2] huge = {4000000000, 4000000000}> "
+              "{ c = ConstantOfShape(huge) y = Add(c, x) }");
+    expectHas(run({"run", "m.onnx", "-q"}).errors, "constants of the model decide");
+}
+
 TEST_F(CliDimensions, GivenInputsBindAll) {
     write(image({"", "3", "H", "?"}));
     give({{2, 3, 9, 17}});

@@ -155,6 +155,16 @@ TEST(GeneratedInputs, LengthsOfCachesAreThoseOfTheCache) {
               (Ends{0, 1}));
 }
 
+TEST(GeneratedInputs, OnlyTensorsAreMade) {
+    auto graph = model_io::loadText("g (seq(float[N]) s) => (int64 n) { n = SequenceLength(s) }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    for (const auto& inputs : {app::generateInputs(*graph, 1), app::readTensors(".", *graph)}) {
+        ASSERT_FALSE(inputs);
+        EXPECT_NE(inputs.error().text().find("a run can be given tensors only"), std::string::npos)
+            << inputs.error().text();
+    }
+}
+
 TEST(SetInputs, HoldWhatTheirTypeHolds) {
     for (const auto& [type, number] : {std::pair("float", 0.25),
                                        {"int64", 16000.0},
