@@ -15,7 +15,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 namespace fuselage::cli {
@@ -63,14 +62,11 @@ void addTuneOptions(CLI::App& app, gpu::TuneOptions& options) {
 }
 
 /// Of "NAME=NUMBER".
-std::optional<double> numberBehindEquals(const std::string& entry) {
+std::optional<app::InputNumber> numberBehindEquals(const std::string& entry) {
     const size_t equals = entry.rfind('=');
     if (equals == std::string::npos || equals == 0)
         return std::nullopt;
-    double number = 0;
-    const char* end = entry.data() + entry.size();
-    const auto parsed = std::from_chars(entry.data() + equals + 1, end, number);
-    return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(number) : std::nullopt;
+    return app::inputNumber(std::string_view(entry).substr(equals + 1));
 }
 
 } // namespace

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <random>
@@ -104,19 +105,24 @@ int64_t indexLimit(const Graph& graph, ValueId id, int depth = 0) {
     return limit;
 }
 
-bool holds(DType type, double number) {
+bool holdsWhole(DType type, int64_t whole) {
+    return type == DType::Bool     ? whole == 0 || whole == 1
+           : type == DType::UInt64 ? whole >= 0
+                                   : wrapTo(type, whole) == whole;
+}
+
+bool holds(DType type, const InputNumber& asked) {
+    const double number = asked.real;
     if (isFloat(type)) { // a number beyond the type's largest would become infinite
         Tensor one(type, {});
         one.set(0, number);
         return !std::isfinite(number) || std::isfinite(one.at(0));
     }
+    if (asked.whole)
+        return holdsWhole(type, *asked.whole);
     constexpr double end = 9223372036854775808.0; // of int64
-    if (number != std::floor(number) || number < -end || number >= end)
-        return false;
-    const auto whole = static_cast<int64_t>(number);
-    return type == DType::Bool     ? whole == 0 || whole == 1
-           : type == DType::UInt64 ? whole >= 0
-                                   : wrapTo(type, whole) == whole;
+    return number == std::floor(number) && number >= -end && number < end &&
+           holdsWhole(type, static_cast<int64_t>(number));
 }
 
 bool isNamed(const Value& value, std::initializer_list<const char*> parts) {
@@ -204,6 +210,21 @@ Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed) {
     return inputs;
 }
 
+std::optional<InputNumber> inputNumber(std::string_view text) {
+    const char* end = text.data() + text.size();
+    const auto reads = [&](auto& number) {
+        const auto parsed = std::from_chars(text.data(), end, number);
+        return parsed.ec == std::errc() && parsed.ptr == end;
+    };
+    InputNumber out;
+    int64_t whole = 0;
+    if (!reads(out.real))
+        return std::nullopt;
+    if (reads(whole))
+        out.whole = whole;
+    return out;
+}
+
 Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
                        std::vector<Tensor>& inputs) {
     for (const auto& [name, number] : numbers) {
@@ -216,12 +237,17 @@ Result<void> setInputs(const Graph& graph, const InputNumbers& numbers,
         Tensor& tensor = inputs[static_cast<size_t>(named - graph.inputs().begin())];
         const DType type = tensor.dtype();
         if (type == DType::String || !holds(type, number))
-            return failure(
-                "run.set",
-                fmt::format("input `{}` is {}, which has no {}", name, nameOf(type), number),
-                "--set", "give a number of this type, or a file with --inputs");
-        for (int64_t i = 0; i < tensor.elementCount(); ++i)
-            tensor.set(i, number);
+            return failure("run.set",
+                           fmt::format("input `{}` is {}, which has no {}", name, nameOf(type),
+                                       number.whole ? std::to_string(*number.whole)
+                                                    : fmt::format("{}", number.real)),
+                           "--set", "give a number of this type, or a file with --inputs");
+        for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+            if (number.whole && !isFloat(type))
+                tensor.setInt(i, *number.whole);
+            else
+                tensor.set(i, number.real);
+        }
     }
     return {};
 }

@@ -7,7 +7,9 @@
 #include "core/support/result.h"
 
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fuselage::app {
@@ -18,8 +20,17 @@ namespace fuselage::app {
 /// length of their caches is that length; others are 0 or 1.
 Result<std::vector<Tensor>> generateInputs(const Graph& graph, uint64_t seed);
 
+/// A number for inputs of any element type.
+struct InputNumber {
+    double real = 0;
+    std::optional<int64_t> whole = {}; ///< the same exactly, where it was written as an integer
+};
+
+/// "16000", "-0.5", "1e-3"; none: no number. Integers of 64 bits keep every digit.
+std::optional<InputNumber> inputNumber(std::string_view text);
+
 /// What all elements of single inputs are, by the input's name: a rate, a flag, a length.
-using InputNumbers = std::map<std::string, double>;
+using InputNumbers = std::map<std::string, InputNumber>;
 
 /// `inputs` are parallel to the graph's. Error "run.set": no input has this name, or its element
 /// type does not hold the number.

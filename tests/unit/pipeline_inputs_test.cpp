@@ -132,7 +132,7 @@ std::string heldBy(const std::string& type, double number) {
     auto inputs = app::generateInputs(*graph, 1);
     EXPECT_TRUE(inputs);
     const double other = (*inputs)[1].at(0);
-    auto set = app::setInputs(*graph, {{"x", number}}, *inputs);
+    auto set = app::setInputs(*graph, {{"x", {number}}}, *inputs);
     if (!set)
         return set.error().text();
     EXPECT_EQ((*inputs)[1].at(0), other);
@@ -184,12 +184,33 @@ TEST(SetInputs, HoldWhatTheirTypeHolds) {
         EXPECT_NE(heldBy(type, number).find("input `x` is "), std::string::npos) << type;
 }
 
+TEST(SetInputs, IntegersKeepEveryDigit) {
+    const auto heldAs = [](const std::string& type, const std::string& text) {
+        auto graph = model_io::loadText("g (" + type + " x) => (" + type + " y) { y = Neg(x) }");
+        auto inputs = app::generateInputs(*graph, 1);
+        const auto number = app::inputNumber(text);
+        auto set = app::setInputs(*graph, {{"x", *number}}, *inputs);
+        return set ? std::to_string((*inputs)[0].intAt(0)) : set.error().message;
+    };
+    for (const char* number : {"9007199254740993", "9223372036854775807", "-9223372036854775808",
+                               "-9007199254740993", "7"})
+        EXPECT_EQ(heldAs("int64", number), number);
+    EXPECT_EQ(heldAs("uint64", "9223372036854775807"), "9223372036854775807");
+    EXPECT_EQ(heldAs("int64", "1e3"), "1000");
+    EXPECT_EQ(heldAs("int32", "9007199254740993"),
+              "input `x` is int32, which has no 9007199254740993");
+    EXPECT_EQ(heldAs("int64", "9223372036854775808"),
+              "input `x` is int64, which has no 9.223372036854776e+18");
+    EXPECT_FALSE(app::inputNumber("12x"));
+    EXPECT_FALSE(app::inputNumber(""));
+}
+
 TEST(SetInputs, NamesTheInputsThatThereAre) {
     auto graph = model_io::loadText("g (float[1] x, int64 rate) => (float[1] y) { y = Abs(x) }");
     ASSERT_TRUE(graph);
     auto inputs = app::generateInputs(*graph, 1);
     ASSERT_TRUE(inputs);
-    auto set = app::setInputs(*graph, {{"Rate", 1}}, *inputs);
+    auto set = app::setInputs(*graph, {{"Rate", {1}}}, *inputs);
     ASSERT_FALSE(set);
     EXPECT_EQ(set.error().code, "run.set");
     EXPECT_EQ(set.error().fix, "one of: x, rate");
