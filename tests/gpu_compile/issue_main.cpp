@@ -240,6 +240,7 @@ void Gate::epilogue() {
           "tma_192x128",
           {},
           nullptr,
+          nullptr,
           1},
          5600,
          fmt::format("clocks, a tile's products {:.0f}", clocks / 2)},
