@@ -213,6 +213,11 @@ constexpr CodeRow rows[] = {
      "give the value a name of its own",
      "rule R { match { y = Mul(Exp(x), x); } }",
      "g (float[2] x, float[2] z) => (float[2] y) { a = Exp(x) y = Mul(a, z) }"},
+    {"M0210", "a node stands between two that fit, and the rule has no place for it",
+     "let it stand there too, or fuse what is around it",
+     "rule R { match { y = Conv(x, w) -> Relu; } }",
+     "g (float[1,1,4,4] x, float[1,1,1,1] w) => (float[1,1,4,4] y)"
+     "{ a = Conv(x, w) b = Tanh(a) y = Relu(b) }"},
     {"M0301", "a condition of `where` is false",
      "drop the condition, if the rule is right without it",
      "rule R { match { y = Relu(x: [N]); where N > 8; } }",

@@ -347,7 +347,7 @@ bool Search::bindValue(SlotIndex slot, ValueId value, const Term& term) {
     }
     if (current.kind == kind && current.value == value)
         return true;
-    return miss(code::otherValue, &term, {}, value, [&] {
+    miss(code::otherValue, &term, {}, value, [&] {
         const Binding& bound = m_slots[slot];
         auto name = [&](ValueId id) {
             return id.valid() ? "`" + m_graph.value(id).name + "`" : std::string("none");
@@ -355,6 +355,7 @@ bool Search::bindValue(SlotIndex slot, ValueId value, const Term& term) {
         return std::pair(name(value),
                          name(bound.value) + ", as `" + m_rule.slots[slot].name + "` before");
     });
+    return passesBetween(value, m_slots[slot].value);
 }
 
 void Search::bindDim(uint32_t dim, DimBinding binding) {
@@ -369,92 +370,6 @@ void Search::bindDim(uint32_t dim, DimBinding binding) {
 
 EvaluateContext Search::context() const {
     return {m_graph, m_rule, m_slots, m_dims, &m_regions, &m_options.roots};
-}
-
-bool Search::miss(const char* code, const Term* term, NodeId node, ValueId value,
-                  FunctionRef<std::pair<std::string, std::string>()> explain) {
-    m_noted = false;
-    if (!m_isExplaining || m_quiet > 0)
-        return false;
-    if (m_passedOver)
-        return notePassedOver(false);
-    auto step = static_cast<uint32_t>(m_nodes.size());
-    if ((m_hasMiss && m_nearest.step >= step) || (step < m_leastStep && !m_isTelling))
-        return false;
-    m_hasMiss = true;
-    auto [found, expected] = explain();
-    std::string place = node.valid()    ? m_graph.node(node).name
-                        : value.valid() ? m_graph.value(value).name
-                                        : m_graph.node(m_anchor).name;
-    std::string message = "`" + place + "`: found " + found + ", the rule wants " + expected;
-    if (term && !term->text.empty())
-        message += " (`" + term->text + "`)";
-    m_nearestNodes = m_nodes;
-    m_nearest = {m_rule.name,
-                 m_graph.node(m_anchor).name,
-                 std::move(place),
-                 step,
-                 std::max(m_prepared.steps, step + 1),
-                 {code, std::move(message), {}, {{"found", found}, {"expected", expected}}},
-                 {},
-                 term ? term->span : Span()};
-    m_noted = true;
-    suggestFor(code, term, node, value);
-    return false;
-}
-
-bool Search::failTest(NodeId node, FunctionRef<void()> tell) {
-    if (!m_isExplaining || m_quiet > 0)
-        return false;
-    if (m_inInstance > 0) {
-        tell();
-        return false;
-    }
-    if (m_passedOver) {
-        const bool isSame = node.valid() && m_passedOver->node == node;
-        return isSame || notePassedOver(false);
-    }
-    const bool hadMiss = std::exchange(m_hasMiss, false);
-    NearMiss nearest = std::move(m_nearest);
-    std::vector<NodeId> nodes = std::move(m_nearestNodes);
-    m_isTelling = true;
-    tell(); // with nothing to compare with, it becomes the nearest
-    m_isTelling = false;
-    m_passedOver = PassedOver{m_nearest, node};
-    if (hadMiss && nearest.step >= m_nearest.step) {
-        m_nearest = std::move(nearest);
-        m_nearestNodes = std::move(nodes);
-    }
-    m_noted = false;
-    m_trail.push_back({Change::Kind::PassedOver});
-    return true;
-}
-
-/// How much fits besides the test that was passed over. Always false.
-bool Search::notePassedOver(bool isAll) {
-    const NodeId failing = m_passedOver->node;
-    const bool isTaken = std::find(m_nodes.begin(), m_nodes.end(), failing) != m_nodes.end();
-    const auto step = static_cast<uint32_t>(m_nodes.size() - (isTaken ? 1 : 0));
-    const bool isNearer =
-        step > m_nearest.step || (step == m_nearest.step && isAll && !m_nearest.isAllButOne);
-    if (m_hasMiss && !isNearer)
-        return false;
-    m_hasMiss = true;
-    m_nearest = m_passedOver->miss;
-    m_nearest.step = step;
-    m_nearest.steps = std::max(m_prepared.steps, step + 1);
-    m_nearest.isAllButOne = isAll;
-    m_nearestNodes = m_nodes;
-    std::erase(m_nearestNodes, failing);
-    return false;
-}
-
-bool Search::refuse(Reason reason, std::optional<RuleEdit> edit) {
-    if (m_passedOver && m_quiet == 0)
-        return notePassedOver(false);
-    if (m_quiet == 0 && m_result.refused.size() < m_firstRefused + m_options.matchesAtOnce)
-        m_result.refused.push_back({currentMatch(), std::move(reason), std::move(edit)});
-    return false;
 }
 
 void Search::sortByRank(std::vector<NodeId>& nodes) const {

@@ -129,16 +129,36 @@ bool Search::holdsUnless(const BlockPlan& plan) {
         matchBlock(inner, succeed);
         --m_quiet;
         NodeId culprit = found && m_nodes.size() > nodesBefore ? m_nodes.back() : NodeId();
+        std::string by;
+        if (found && m_isExplaining)
+            for (size_t i = nodesBefore; i < m_nodes.size(); ++i)
+                by += (by.empty() ? "" : ", ") + nodeText(m_nodes[i]);
         undo(before);
         if (!found)
             continue;
         miss(code::unless, nullptr, culprit, {}, [&] {
-            return std::pair(std::string("a match of an `unless` block"), std::string("none"));
+            return std::pair("a match of this `unless`" + (by.empty() ? "" : " by " + by),
+                             std::string("none"));
         });
+        if (m_noted)
+            m_nearest.span = inner.block->span;
         return m_noted && suggest("drop this `unless`, if the rule is right without it",
                                   RuleEdit{RuleEdit::Kind::Replace, inner.block->span, {}, ""});
     }
     return true;
+}
+
+/// What a side of a condition is about: the first value in it, or the dimension that it is.
+Search::Subject Search::subjectOf(const Expression& expression) const {
+    if (expression.kind == Expression::Kind::Slot &&
+        m_slots[expression.slot].kind == Binding::Kind::Value)
+        return {m_slots[expression.slot].value, {}};
+    if (expression.kind == Expression::Kind::Dim)
+        return {{}, m_rule.dims[expression.slot]};
+    for (const Expression& part : expression.args)
+        if (const Subject found = subjectOf(part); found.value.valid())
+            return found;
+    return {};
 }
 
 bool Search::holdsConditions(const Block& block) {
@@ -169,7 +189,17 @@ bool Search::holdsConditions(const Block& block) {
                            {{"found", found}, {"expected", expected}}},
                           without);
         }
-        miss(code::condition, nullptr, {}, {}, sides);
+        Subject subject;
+        if (m_isExplaining) {
+            const auto failed = failedComparison(context(), condition.expression, value.truth());
+            subject = subjectOf(failed ? failed->whole->args[failed->turned ? 1 : 0]
+                                       : condition.expression);
+        }
+        miss(code::condition, nullptr, {}, subject.value, [&] {
+            auto [found, expected] = sides();
+            return std::pair(subject.name.empty() ? found : "`" + subject.name + "` = " + found,
+                             std::move(expected));
+        });
         if (m_noted)
             m_nearest.span = condition.span;
         return m_noted && suggest("drop this condition, if the rule is right without it", without);

@@ -14,15 +14,6 @@ RuleEdit replaced(const Span& span, std::string from, std::string to) {
     return {RuleEdit::Kind::Replace, span, std::move(from), std::move(to)};
 }
 
-/// The name that a term begins with; empty where the text is no name.
-std::string headOf(const Term& term) {
-    bool name =
-        !term.text.empty() && std::all_of(term.text.begin(), term.text.end(), [](unsigned char c) {
-            return std::isalnum(c) != 0 || c == '_' || c == '.';
-        });
-    return name ? term.text : std::string();
-}
-
 std::string escapeClause(const Rule& rule, const std::string& name) {
     return "escape " + name + (rule.isRewrite ? ": duplicate;" : ": export;");
 }
@@ -35,6 +26,15 @@ bool isStep(const Rule& rule, const Term& term) {
 }
 
 } // namespace
+
+/// The name that a term begins with; empty where the text is no name.
+std::string Search::headOf(const Term& term) {
+    bool name =
+        !term.text.empty() && std::all_of(term.text.begin(), term.text.end(), [](unsigned char c) {
+            return std::isalnum(c) != 0 || c == '_' || c == '.';
+        });
+    return name ? term.text : std::string();
+}
 
 bool Search::suggest(std::string words, std::optional<RuleEdit> edit) {
     if (!m_noted)

@@ -91,10 +91,25 @@ private:
         bool escapes = false; ///< a value in it that others read may not be read there
     };
 
-    /// A test that failed where the search for near misses goes on as if it held.
+    /// A test that failed where the search for near misses goes on as if it held, or a node that it
+    /// goes on behind as if it were not there.
     struct PassedOver {
-        NearMiss miss;
-        NodeId node; ///< all tests of it are passed over then; none: a value was tested
+        NearMiss miss;      ///< of a test
+        NodeId node;        ///< all tests of it are passed over then; none: a value was tested
+        ValueId source;     ///< of a node that is stepped over: the operand behind it; else none
+        const Term* wanted; ///< what was tried at that node
+    };
+
+    /// What a condition is about: a value, or a name of the rule.
+    struct Subject {
+        ValueId value;
+        std::string name;
+    };
+
+    /// Where a step that may be left out is tried.
+    struct OptionalStep {
+        ValueId value;    ///< none: nowhere
+        size_t taken = 0; ///< nodes that the match had
     };
 
     /// A node next to a growing region.
@@ -115,6 +130,7 @@ private:
     bool matchRest(const BlockPlan& plan, Next next);
     bool holdsUnless(const BlockPlan& plan);
     bool holdsConditions(const Block& block);
+    Subject subjectOf(const Expression& expression) const;
     bool isTaken(const std::optional<SlotIndex>& when) const;
     bool finish();
     void findCandidates(const RootFacts& root, std::vector<NodeId>& out);
@@ -237,6 +253,12 @@ private:
     /// a near miss, once, to see what else fits.
     bool failTest(NodeId node, FunctionRef<void()> tell);
     bool notePassedOver(bool isAll);
+    bool isOptionalAt(ValueId value) const;
+    bool stepOver(NodeId node, ValueId source, const Term* wanted);
+    bool passesBetween(ValueId value, ValueId wanted);
+    bool matchBehind(ValueId value, TermId wanted, FunctionRef<bool(ValueId)> match);
+    NearMiss missBetween(const PassedOver& over);
+    std::string nodeText(NodeId id) const;
     bool refuse(Reason reason, std::optional<RuleEdit> edit = {});
     /// What would let the last miss go on, in words and as a change of the text (matcher_flip.cpp).
     bool suggest(std::string words, std::optional<RuleEdit> edit = {});
@@ -246,6 +268,7 @@ private:
     bool suggestEscape(ValueId value, Reason reason);
     bool suggestCycle(const std::vector<NodeId>& path);
     bool suggestName(ValueId value, Reason reason);
+    static std::string headOf(const Term& term);
     bool isWrittenOnce(TermId id) const;
     std::string plainNameOf(ValueId value) const;
     Match currentMatch() const;
@@ -293,7 +316,9 @@ private:
     ValueMarks m_triedValues;  ///< of rules that start at a value
     std::unordered_set<ValueId> m_explained;
     std::optional<PassedOver> m_passedOver;
-    uint32_t m_leastStep = 0; ///< of a miss that is still wanted
+    OptionalStep m_optional;
+    bool m_nearestIsOptional = false; ///< m_nearest is of a step that may be left out
+    uint32_t m_leastStep = 0;         ///< of a miss that is still wanted
     bool m_isTelling = false; ///< what a test says may get nearer when the search has passed it
     bool m_hasMiss = false;
     bool m_noted = false; ///< the last miss became the nearest one

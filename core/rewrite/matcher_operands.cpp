@@ -91,7 +91,12 @@ bool Search::matchArguments(const Term& term, NodeId id, bool swapped, size_t in
         return suggestAbsent(argument);
     }
     auto others = [&] { return matchArguments(term, id, swapped, index + 1, hole, next); };
-    return matchTerm(term.arguments[index].term, operand, 0, hole, others);
+    const TermId wanted = term.arguments[index].term;
+    if (matchTerm(wanted, operand, 0, hole, others))
+        return true;
+    return m_isExplaining && m_prepared.filters[wanted.index()].coversNodes &&
+           matchBehind(operand, wanted,
+                       [&](ValueId behind) { return matchTerm(wanted, behind, 0, hole, others); });
 }
 
 /// `rest...`: all operands that the arguments before it do not read.
@@ -208,7 +213,12 @@ bool Search::assignLeaves(const Term& term, const std::vector<ValueId>& leaves, 
         auto others = [&] {
             return assignLeaves(term, leaves, taken | (1U << leaf), index + 1, hole, next);
         };
-        if (matchTerm(term.arguments[argument].term, leaves[leaf], 0, hole, others))
+        const TermId wanted = term.arguments[argument].term;
+        if (matchTerm(wanted, leaves[leaf], 0, hole, others))
+            return true;
+        if (m_isExplaining && coversNodes && matchBehind(leaves[leaf], wanted, [&](ValueId behind) {
+                return matchTerm(wanted, behind, 0, hole, others);
+            }))
             return true;
         // Another assignment of the same leaves covers the same nodes.
         if (m_successes != successes && !coversNodes)

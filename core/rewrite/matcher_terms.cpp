@@ -158,16 +158,28 @@ bool Search::matchHole(const Term& term, ValueId value, const HoleFrame* hole, N
     if (hole->isBound) {
         if (hole->bound == value)
             return next();
-        return miss(code::otherValue, &term, {}, value, [&] {
+        miss(code::otherValue, &term, {}, value, [&] {
             return std::pair(value.valid() ? "`" + m_graph.value(value).name + "`" : "no operand",
                              hole->bound.valid() ? "`" + m_graph.value(hole->bound).name + "`"
                                                  : std::string("no operand"));
         });
+        Mark before = mark();
+        if (passesBetween(value, hole->bound) && next())
+            return true;
+        undo(before);
+        return false;
     }
     hole->isBound = true;
     hole->bound = value;
-    bool stop = hole->repeat.valid() ? matchNextRound(*hole, value, next)
-                                     : matchTerm(hole->source, value, 0, hole->around, next);
+    const auto matchAt = [&](ValueId at) {
+        hole->bound = at;
+        return hole->repeat.valid() ? matchNextRound(*hole, at, next)
+                                    : matchTerm(hole->source, at, 0, hole->around, next);
+    };
+    bool stop = matchAt(value);
+    if (!stop && m_isExplaining && hole->source.valid() &&
+        m_prepared.filters[hole->source.index()].coversNodes)
+        stop = matchBehind(value, hole->source, matchAt);
     hole->isBound = false;
     return stop;
 }
@@ -206,11 +218,15 @@ bool Search::matchPipe(const Term& term, ValueId value, uint32_t position, const
                        Next next) {
     HoleFrame frame{term.source, hole, {}};
     uint32_t successes = m_successes;
-    if (matchTerm(term.step, value, position, &frame, next))
-        return true;
-    if (term.kind == Term::Kind::Pipe || m_successes != successes)
-        return false;
-    return matchTerm(term.source, value, position, hole, next);
+    if (term.kind == Term::Kind::Pipe)
+        return matchTerm(term.step, value, position, &frame, next);
+    const OptionalStep around = std::exchange(m_optional, {value, m_nodes.size()});
+    bool stop = matchTerm(term.step, value, position, &frame, next);
+    m_optional = {};
+    stop =
+        stop || (m_successes == successes && matchTerm(term.source, value, position, hole, next));
+    m_optional = around;
+    return stop;
 }
 
 bool Search::matchRepeat(TermId id, ValueId value, uint32_t rounds, const HoleFrame* hole,
@@ -219,7 +235,12 @@ bool Search::matchRepeat(TermId id, ValueId value, uint32_t rounds, const HoleFr
     if (rounds < term.most) {
         HoleFrame frame{{}, hole, id, rounds + 1};
         uint32_t successes = m_successes;
-        if (matchTerm(term.step, value, 0, &frame, next))
+        const OptionalStep around = m_optional;
+        if (rounds >= term.least)
+            m_optional = {value, m_nodes.size()};
+        const bool stop = matchTerm(term.step, value, 0, &frame, next);
+        m_optional = around;
+        if (stop)
             return true;
         if (m_successes != successes)
             return false;
@@ -266,20 +287,38 @@ bool Search::matchNode(TermId id, ValueId value, uint32_t position, const HoleFr
                 found = m_graph.isConstant(value) ? "a constant" : "an input";
             return std::pair(found, std::string("an operator"));
         });
-    if (!isOneOf(id, node))
-        return miss(code::otherOp, &term, node, value,
-                    [&] { return std::pair(opText(m_graph.node(node)), operatorsText(term)); });
-    if (const uint32_t slot = m_facts.makers[value.index()].slot; slot != position)
+    Mark before = mark();
+    if (!isOneOf(id, node)) {
+        auto tell = [&] {
+            miss(code::otherOp, &term, node, value,
+                 [&] { return std::pair(opText(m_graph.node(node)), operatorsText(term)); });
+        };
+        // To see what else fits, the node is taken for one of the operators where it reads as many
+        // operands as are wanted.
+        const bool isAlike = !m_nodes.empty() && !isOptionalAt(value) && term.hasArguments &&
+                             m_graph.node(node).explicitInputs == term.arguments.size() &&
+                             m_used[node.index()] == 0;
+        if (!isAlike) {
+            tell();
+            return false;
+        }
+        if (!failTest(node, tell))
+            return false;
+    }
+    if (const uint32_t slot = m_facts.makers[value.index()].slot; slot != position) {
+        undo(before);
         return miss(code::operands, &term, node, value, [&] {
             return std::pair("output " + std::to_string(slot),
                              "output " + std::to_string(position));
         });
-    if (m_used[node.index()] != 0 && m_quiet == 0)
+    }
+    if (m_used[node.index()] != 0 && m_quiet == 0) {
+        undo(before);
         return miss(code::usedTwice, &term, node, value, [&] {
             return std::pair(std::string("a node that is already part of the match"),
                              std::string("another one"));
         });
-    Mark before = mark();
+    }
     bool holds = (!term.slot || bindValue(*term.slot, value, term)) && checkType(term, value) &&
                  checkTests(term, node, false);
     if (holds) {

@@ -24,6 +24,7 @@ inline constexpr const char* operands = "M0206";    ///< an operand is missing o
 inline constexpr const char* type = "M0207";        ///< not constant, scalar, input, or other dtype
 inline constexpr const char* shape = "M0208";       ///< a dimension or the rank differs
 inline constexpr const char* otherValue = "M0209";  ///< a name already stands for another value
+inline constexpr const char* between = "M0210";     ///< a node stands between two of the pattern
 inline constexpr const char* condition = "M0301";   ///< a `where` is false
 inline constexpr const char* instances = "M0302";   ///< too few instances of a `many`
 inline constexpr const char* allUsers = "M0303";    ///< a user is in no instance of `many all`
