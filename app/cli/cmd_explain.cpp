@@ -9,6 +9,9 @@
 #include "app/report/explain_text.h"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace fuselage::cli {
 
@@ -20,7 +23,26 @@ struct Options {
     bool json = false;
     app::ExplainOptions explain;
     RewriteOptions rewrite;
+    std::vector<std::string> nodes;
 };
+
+/// Two nodes are given one by one, or as "A,B". Error "usage.node" for more.
+Result<void> takeNodes(const std::vector<std::string>& given, const Graph& graph,
+                       app::ExplainOptions& explain) {
+    std::vector<std::string> nodes = given;
+    const size_t comma = given.size() == 1 ? given[0].find(',') : std::string::npos;
+    const bool isName = given.size() == 1 && std::ranges::any_of(graph.nodes(), [&](NodeId id) {
+                            return graph.node(id).name == given[0];
+                        });
+    if (comma != std::string::npos && !isName)
+        nodes = {given[0].substr(0, comma), given[0].substr(comma + 1)};
+    if (nodes.size() > 2)
+        return failure("usage.node", fmt::format("{} nodes are given", nodes.size()), "",
+                       "give one, or the two that should be together");
+    explain.node = nodes.empty() ? "" : nodes[0];
+    explain.with = nodes.size() < 2 ? "" : nodes[1];
+    return {};
+}
 
 int run(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
@@ -32,6 +54,8 @@ int run(Options& options) {
     explain.fuse = options.rewrite.fuse;
     explain.fuse.profile = device;
     explain.rules = options.rewrite.rules;
+    if (auto taken = takeNodes(options.nodes, opened->model.graph, explain); !taken)
+        return reportError(taken.error());
     auto explained = app::explainModel(opened->model, opened->library, explain, progress);
     if (!explained)
         return reportError(explained.error());
@@ -47,9 +71,11 @@ int run(Options& options) {
 Action addExplain(CLI::App& app) {
     auto options = std::make_shared<Options>();
     app.add_option("model", options->model, "ONNX file")->required();
-    app.add_option("--node", options->explain.node,
-                   "only what concerns this node; one in a body has its path in front, "
-                   "If_0/then_branch/Conv_3");
+    app.add_option(
+        "--node", options->nodes,
+        "only what concerns this node, by its name or that of a value that it makes; one "
+        "in a body has its path in front, If_0/then_branch/Conv_3. A second --node, or "
+        "A,B: what keeps the two apart");
     app.add_option("--rule", options->explain.rule, "only this rule");
     app.add_option("--limit", options->limit, "reasons to print")
         ->check(wholeNumber(0, 1'000'000'000))

@@ -140,6 +140,20 @@ int showFunction(const app::LoadedModel& model, const std::string& function) {
                         "in terms of others, as `inspect` lists them"});
 }
 
+/// Nodes by name, which ONNX's textual syntax leaves out: what `explain --node` takes.
+std::string nodesText(const Graph& graph) {
+    app::TextTable table({app::TextTable::Align::Left, app::TextTable::Align::Left});
+    for (NodeId id : topologicalOrder(graph)) {
+        const Node& node = graph.node(id);
+        std::string made;
+        for (ValueId output : node.outputs)
+            if (output.valid())
+                made += (made.empty() ? "" : ", ") + app::visible(graph.value(output).name);
+        table.row({app::visible(node.name), made + " = " + opText(node)});
+    }
+    return graph.nodeCount() == 0 ? "" : "nodes by name\n" + table.text();
+}
+
 /// What the precision changed, with the reason of every node that stays in float32.
 std::string precisionText(const PrecisionRecord& record) {
     if (record.precision == Precision::Fp32)
@@ -182,7 +196,7 @@ int run(const Options& options) {
     out += valuesText(graph, "outputs", graph.outputs());
     out += operatorsText(graph) + bodiesText(graph) + functionsText(*functions);
     if (options.showGraph)
-        out += text(graph);
+        out += text(graph) + nodesText(graph);
     for (const app::MissingOperator& missing : app::missingOperators(graph))
         out += app::visible(fmt::format("cannot be run: `{}`, {} nodes, the first is `{}`{}",
                                         missing.op, missing.nodes.size(), missing.nodes.front(),

@@ -54,6 +54,20 @@ std::string whereInstead(const std::string& node, const std::vector<std::string>
                      "`";
 }
 
+/// The node that makes the value of that name, where no node has the name.
+std::string nodeNamed(const Graph& graph, const std::string& name) {
+    std::string maker;
+    for (NodeId id : graph.nodes()) {
+        const Node& node = graph.node(id);
+        if (node.name == name)
+            return name;
+        for (ValueId output : node.outputs)
+            if (output.valid() && graph.value(output).name == name)
+                maker = node.name;
+    }
+    return maker.empty() ? name : maker;
+}
+
 Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,
                           const ExplainOptions& options) {
     std::vector<std::string> rules, nodes;
@@ -68,8 +82,11 @@ Result<void> requireNames(const LoadedModel& model, const RuleLibrary& library,
                                  "one of: " + dsl::listed(rules, 12));
         !known)
         return known;
-    return requireName("usage.node", "node", options.node, nodes,
-                       whereInstead(options.node, nodes));
+    for (const std::string& node : {options.node, options.with})
+        if (auto known = requireName("usage.node", "node", node, nodes, whereInstead(node, nodes));
+            !known)
+            return known;
+    return {};
 }
 
 /// Rules of the library that tidy what exporters leave; that nothing is left to tidy is normal.
@@ -85,11 +102,15 @@ std::set<std::string> tidyRules(const RuleLibrary& library) {
 /// of another kind, and those that tidy: one line for all, unless asked for.
 void setNormalAside(const RuleLibrary& library, std::vector<FindingList::Entry>& entries,
                     Explanation& out) {
-    std::set<std::string> rules, absent, tidy;
+    std::set<std::string> rules, absent, tidy, held;
     const std::set<std::string> tidying = tidyRules(library);
     std::erase_if(entries, [&](const FindingList::Entry& entry) {
         if (entry.finding.absent && isBuiltIn(entry.finding.file)) {
             absent.insert(entry.finding.rule);
+            return true;
+        }
+        if (entry.finding.isHeld && isBuiltIn(entry.finding.file)) {
+            held.insert(entry.finding.rule);
             return true;
         }
         bool nearMiss = entry.finding.stage == Finding::Stage::Match;
@@ -105,6 +126,7 @@ void setNormalAside(const RuleLibrary& library, std::vector<FindingList::Entry>&
     });
     out.takenRules.assign(rules.begin(), rules.end());
     out.absentRules = static_cast<uint32_t>(absent.size());
+    out.heldRules = static_cast<uint32_t>(held.size());
     out.tidyRules = static_cast<uint32_t>(tidy.size());
 }
 
@@ -121,10 +143,25 @@ auto rankOf(const Finding& finding) {
                                                           : 0;
     const auto& outcome = finding.outcome;
     bool fails = outcome && !outcome->helps();
-    return std::tuple(order, theirs && finding.openSites() == 0, !finding.isAllButOne,
-                      -static_cast<int64_t>(finding.step), missing, fails,
+    return std::tuple(order, finding.isStrange, theirs && finding.openSites() == 0,
+                      !finding.isAllButOne, -static_cast<int64_t>(finding.step), missing, fails,
                       -static_cast<int64_t>(finding.openSites()),
                       -static_cast<int64_t>(finding.sites.size()), outcome ? -outcome->us : 0.0);
+}
+
+/// Notes which near misses of the library want an operator that the model does not have: a float
+/// network has no pairs for rules of quantised ones.
+void noteStrange(const OpSet& operators, std::vector<FindingList::Entry>& entries) {
+    std::set<std::string, std::less<>> present;
+    for (size_t i = 0; i < operators.size(); ++i)
+        if (operators.test(i))
+            present.emplace(nameOf(static_cast<Op>(i)));
+    for (FindingList::Entry& entry : entries)
+        for (const ReasonFact& fact : entry.finding.reason.facts)
+            if (fact.name == "operator")
+                entry.finding.isStrange = entry.finding.stage == Finding::Stage::Match &&
+                                          isBuiltIn(entry.finding.file) &&
+                                          !present.contains(fact.value);
 }
 
 void rank(std::vector<FindingList::Entry>& entries) {
@@ -237,7 +274,10 @@ bool concerns(const PairReport& pair, const std::string& node) {
 } // namespace
 
 Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& library,
-                                 const ExplainOptions& options, Progress& progress) {
+                                 const ExplainOptions& asked, Progress& progress) {
+    ExplainOptions options = asked;
+    options.node = nodeNamed(model.graph, asked.node);
+    options.with = nodeNamed(model.graph, asked.with);
     if (auto known = requireNames(model, library, options); !known)
         return failure(known.error());
     auto profile = deviceProfile(options.fuse.profile);
@@ -252,10 +292,10 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     if (!analysis)
         return failure(analysis.error());
     const TakenNodes taken(analysis->trace);
-    FindingList findings(library, taken, options.rule, options.node);
+    FindingList findings(library, taken, options);
     findings.addTrace(analysis->trace);
     addSplits(*analysis, findings);
-    addUnsearched(model.graph, options.fuse, analysis->trace, findings);
+    addUnsearched(model.graph, options, analysis->trace, findings, progress);
     findings.dropEmpty();
 
     Explanation out;
@@ -266,10 +306,14 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     out.device = options.fuse.profile;
     out.rule = options.rule;
     out.node = options.node;
+    out.with = options.with;
+    if (!options.node.empty() && options.with.empty())
+        out.planned = plannedFor(*analysis->after.plan, model.graph, options.node);
     out.nodesBefore = countNodes(model.graph);
     out.nodesAfter = countNodes(*analysis->fused);
     out.rules = standings(library, analysis->trace, taken, options.rule);
     auto& entries = findings.entries();
+    noteStrange(operatorsIn(model.graph), entries);
     if (options.rule.empty())
         setNormalAside(library, entries, out);
     rank(entries);
@@ -289,7 +333,8 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
             out.pairs.push_back(std::move(pair));
     if (!options.node.empty())
         for (const TraceEvent& event : analysis->trace.events)
-            if (event.applied() && contains(event.nodes, options.node))
+            if (event.applied() && contains(event.nodes, options.node) &&
+                (options.with.empty() || contains(event.nodes, options.with)))
                 out.happened.push_back(event);
     return out;
 }

@@ -12,8 +12,10 @@ struct ExplainOptions {
     FuseOptions fuse;  ///< `profile` is what gains are predicted for
     RuleOptions rules; ///< those that the library was loaded from, to try changes of their text
     std::string rule;  ///< only this rule; empty: all
-    std::string node;  ///< only what concerns this node of the loaded model; empty: all
-    size_t tries = 5;  ///< changes to try, from the first finding on; each runs all rules
+    /// Only what concerns this node of the loaded model, also by a value that it makes; empty: all.
+    std::string node;
+    std::string with = {}; ///< and this one too: what keeps the two apart
+    size_t tries = 5;      ///< changes to try, from the first finding on; each runs all rules
 };
 
 /// Errors: "usage.rule" and "usage.node" for unknown names, those of analyse().

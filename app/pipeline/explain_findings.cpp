@@ -31,6 +31,8 @@ std::string keyOf(const std::string& rule, const Reason& reason, const Span& spa
     std::string advice = edit ? edit->to : namesNodes ? "" : reason.flip;
     if (reason.code == code::gate)
         advice.clear();
+    if (reason.code == code::between && advice.empty() && !reason.facts.empty())
+        advice = reason.facts.front().value; // which operator stands there
     return fmt::format("{}\n{}\n{}:{}-{}\n{}", rule, reason.code, span.source, span.begin, span.end,
                        advice);
 }
@@ -77,6 +79,50 @@ TakenNodes::TakenNodes(const Trace& trace) {
         if (event.applied())
             for (const std::string& node : event.nodes)
                 m_rules[node].push_back(event.rule);
+    for (const TraceEvent& event : trace.events)
+        if (event.applied() && !event.made.empty()) {
+            const std::string& made = event.made.front();
+            for (const std::string& node : event.nodes)
+                m_holders.emplace(node, event.kind == TraceEvent::Kind::Fused
+                                            ? fmt::format("`{}`, fused by {}", made, event.rule)
+                                            : fmt::format("`{}`, made by {}", made, event.rule));
+            if (event.kind == TraceEvent::Kind::Fused)
+                m_made.emplace(made, event.nodes);
+        }
+}
+
+std::string TakenNodes::holderOf(const std::vector<std::string>& nodes) const {
+    for (const std::string& node : nodes)
+        if (const auto known = m_holders.find(node); known != m_holders.end())
+            return known->second;
+    return {};
+}
+
+std::set<std::string> TakenNodes::holders(const Graph& graph, const OpSet& operators) const {
+    std::set<std::string> out;
+    for (NodeId id : graph.nodes())
+        if (operators.test(static_cast<size_t>(graph.node(id).op)))
+            if (const auto known = m_rules.find(graph.node(id).name); known != m_rules.end())
+                out.insert(known->second.begin(), known->second.end());
+    return out;
+}
+
+void TakenNodes::addSources(const std::string& node, std::vector<std::string>& out,
+                            int depth) const {
+    constexpr int deepest = 8;
+    const auto made = m_made.find(node);
+    if (made == m_made.end() || depth == deepest)
+        out.push_back(node);
+    else
+        for (const std::string& each : made->second)
+            addSources(each, out, depth + (each == node ? deepest : 1));
+}
+
+std::vector<std::string> TakenNodes::sourcesOf(const std::vector<std::string>& nodes) const {
+    std::vector<std::string> out;
+    for (const std::string& node : nodes)
+        addSources(node, out, 0);
+    return out;
 }
 
 bool TakenNodes::hasAny(const std::vector<std::string>& nodes) const {
@@ -100,10 +146,11 @@ void FindingList::addTrace(const Trace& trace) {
 
 void FindingList::add(const TraceEvent& event) {
     const Rule* rule = ruleOf(event.rule);
-    FindingSite site{event.nodes.empty() ? "" : event.nodes.back(), event.nodes,
-                     m_taken.hasAny(event.nodes)};
-    if (rule == nullptr || !isWanted(event.rule, site))
+    std::vector<std::string> nodes = m_taken.sourcesOf(event.nodes);
+    FindingSite site{nodes.empty() ? "" : nodes.back(), nodes, m_taken.hasAny(event.nodes)};
+    if (rule == nullptr || !isWanted(event.rule, site) || isTakenOtherwise(event))
         return;
+    site.holder = m_taken.holderOf(event.nodes);
     std::string key = keyOf(event.rule, event.reason, {}, event.edit);
     Finding& finding = at(key, *rule, event.edit ? event.edit->span : Span(), event.edit);
     if (finding.sites.empty()) {
@@ -114,10 +161,23 @@ void FindingList::add(const TraceEvent& event) {
     finding.sites.push_back(std::move(site));
 }
 
+/// By another alternative the rule took all that it could not take by this one.
+bool FindingList::isTakenOtherwise(const TraceEvent& event) const {
+    return stageOf(event.reason) == Finding::Stage::Legal && !event.nodes.empty() &&
+           std::all_of(event.nodes.begin(), event.nodes.end(),
+                       [&](const std::string& node) { return m_taken.isOf(event.rule, node); });
+}
+
 void FindingList::add(const NearMiss& miss) {
     const Rule* rule = ruleOf(miss.rule);
-    FindingSite site{miss.node, {miss.anchor}, m_taken.hasAny({miss.anchor})};
-    if (rule == nullptr || !isWanted(miss.rule, site) || m_taken.isOf(miss.rule, miss.anchor))
+    FindingSite site{m_taken.sourcesOf({miss.node}).back(), m_taken.sourcesOf({miss.anchor}),
+                     m_taken.hasAny({miss.anchor})};
+    site.holder = m_taken.holderOf({miss.anchor});
+    FindingSite reached = site;
+    if (!m_with.empty())
+        for (std::string& node : m_taken.sourcesOf(miss.bound))
+            reached.nodes.push_back(std::move(node));
+    if (rule == nullptr || !isWanted(miss.rule, reached) || m_taken.isOf(miss.rule, miss.anchor))
         return;
     Finding& finding =
         at(keyOf(miss.rule, miss.reason, miss.span, miss.edit), *rule, miss.span, miss.edit);
@@ -134,9 +194,37 @@ void FindingList::add(const NearMiss& miss) {
 
 bool FindingList::isWanted(const std::string& rule, const FindingSite& site) const {
     bool ruleFits = m_rule.empty() || rule == m_rule;
-    return ruleFits &&
-           (m_node.empty() || site.node == m_node ||
-            std::find(site.nodes.begin(), site.nodes.end(), m_node) != site.nodes.end());
+    const auto has = [&](const std::string& node) {
+        return node.empty() || site.node == node ||
+               std::find(site.nodes.begin(), site.nodes.end(), node) != site.nodes.end();
+    };
+    return ruleFits && has(m_node) && has(m_with);
+}
+
+void FindingList::addWithout(const Trace& trace, const Rule& rule, const std::string& takers) {
+    for (const TraceEvent& event : trace.events) {
+        if (event.rule != rule.name)
+            continue;
+        if (!event.applied()) {
+            add(event);
+            continue;
+        }
+        FindingSite site{event.nodes.back(), event.nodes, true};
+        if (!isWanted(rule.name, site))
+            continue;
+        site.holder = m_taken.holderOf(event.nodes);
+        Finding& finding = at(rule.name + "\nheld", rule, {}, {});
+        finding.stage = Finding::Stage::Select;
+        finding.reason = {code::shadowed,
+                          fmt::format("it fires where {} is left out", takers),
+                          "",
+                          {{"rule", takers}}};
+        finding.step = finding.steps = static_cast<uint32_t>(event.nodes.size());
+        finding.sites.push_back(std::move(site));
+    }
+    for (const NearMiss& miss : trace.nearMisses)
+        if (miss.rule == rule.name)
+            add(miss);
 }
 
 void FindingList::dropEmpty() {

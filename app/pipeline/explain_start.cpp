@@ -59,9 +59,11 @@ OpSet anchorsOf(const PreparedRule& prepared) {
 
 class Unsearched {
 public:
-    Unsearched(const Graph& graph, const FuseOptions& options, FindingList& findings)
-        : m_graph(graph), m_options(options), m_findings(findings), m_facts(graph),
-          m_convexity(graph), m_operators(operatorsIn(graph)) {
+    Unsearched(const Graph& graph, const ExplainOptions& options, FindingList& findings,
+               Progress& progress)
+        : m_graph(graph), m_options(options.fuse), m_asked(options), m_progress(progress),
+          m_findings(findings), m_facts(graph), m_convexity(graph),
+          m_operators(operatorsIn(graph)) {
         for (const BodyPlace& body : bodiesOf(graph))
             for (NodeId id : body.graph->nodes())
                 m_inBodies.set(static_cast<size_t>(body.graph->node(id).op));
@@ -90,6 +92,8 @@ public:
         if (start && prepared->steps > 1 && searchAnyOperator(rule, *prepared, *start))
             return;
         const OpSet anchors = anchorsOf(*prepared);
+        if ((anchors & m_facts.present).any() && explainHeld(rule, anchors))
+            return;
         std::string ops = anchors.none() ? "" : namesOf(anchors);
         Reason reason{code::otherOp, "nothing in the model is where its search starts", {}, {}};
         if (!ops.empty())
@@ -104,6 +108,25 @@ public:
     }
 
 private:
+    /// Other matches took the nodes where the search would have started.
+    bool explainHeld(const Rule& rule, const OpSet& anchors) {
+        const std::set<std::string> holders = m_findings.taken().holders(m_graph, anchors);
+        if (holders.empty())
+            return false;
+        const bool isAsked = !isBuiltIn(rule.file) || m_findings.rule() == rule.name;
+        if (isAsked && addHeld(m_graph, m_asked, rule, anchors, m_findings, m_progress))
+            return true;
+        const std::string by = dsl::listed({holders.begin(), holders.end()}, 6);
+        addStart(rule, {code::otherOp,
+                        fmt::format("its search starts at {}, and {} took what the model has of "
+                                    "them",
+                                    namesOf(anchors), by),
+                        {},
+                        {{"found", "nodes of " + by}, {"expected", namesOf(anchors)}}})
+            .isHeld = true;
+        return true;
+    }
+
     Finding& addStart(const Rule& rule, Reason reason) {
         Finding& finding = m_findings.at(rule.name + "\nstart", rule, rule.span, {});
         finding.stage = Finding::Stage::Start;
@@ -218,6 +241,8 @@ private:
 
     const Graph& m_graph;
     const FuseOptions& m_options;
+    const ExplainOptions& m_asked;
+    Progress& m_progress;
     FindingList& m_findings;
     GraphFacts m_facts;
     Convexity m_convexity;
@@ -227,8 +252,8 @@ private:
 
 } // namespace
 
-void addUnsearched(const Graph& graph, const FuseOptions& options, const Trace& trace,
-                   FindingList& findings) {
+void addUnsearched(const Graph& graph, const ExplainOptions& options, const Trace& trace,
+                   FindingList& findings, Progress& progress) {
     std::set<std::string> searched;
     for (const RuleCount& count : trace.counts)
         if (count.matched > 0 || count.refused > 0)
@@ -237,9 +262,10 @@ void addUnsearched(const Graph& graph, const FuseOptions& options, const Trace& 
         searched.insert(miss.rule);
     for (const TraceEvent& event : trace.events)
         searched.insert(event.rule);
-    Unsearched unsearched(graph, options, findings);
+    Unsearched unsearched(graph, options, findings, progress);
     for (const Rule& rule : findings.library().loaded.rules.rules)
-        if (!searched.contains(rule.name))
+        if (!searched.contains(rule.name) &&
+            (findings.rule().empty() || findings.rule() == rule.name))
             unsearched.explain(rule);
 }
 

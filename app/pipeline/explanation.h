@@ -51,6 +51,7 @@ struct FindingSite {
     std::vector<std::string> nodes; ///< of the match, as far as it came
     bool taken = false;             ///< another match has its nodes
     std::string origin = {};        ///< "layers.0.attention, model.py:123", as the exporter says
+    std::string holder = {};        ///< of a taken one: "`y_fused`, fused by ConvBNReLU"
 };
 
 /// One reason with all places that share it.
@@ -68,6 +69,9 @@ struct Finding {
     std::string rule, file;
     uint32_t line = 0;   ///< of the rule
     bool absent = false; ///< the model has no node that the search of the rule could start at
+    bool isHeld =
+        false; ///< it has some, and other matches took them before the rule was searched for
+    bool isStrange = false; ///< it wants an operator that is nowhere in the model
     Stage stage = Stage::Match;
     Reason reason; ///< of the first place; facts "found" and "expected" where there are two values
     uint32_t step = 0, steps = 0; ///< nodes of the pattern that fitted, and all of them
@@ -105,8 +109,11 @@ struct Explanation {
     uint32_t takenMatches = 0;           ///< complete matches that lost their nodes to others ...
     std::vector<std::string> takenRules; ///< ... and their rules; as findings only when asked for
     uint32_t absentRules = 0; ///< of the library, whose operators the model does not have
-    uint32_t tidyRules = 0;   ///< of the library's phase canonicalize, that came near somewhere
-    std::string rule, node;   ///< what was asked for; empty: everything
+    uint32_t heldRules = 0; ///< of the library, whose nodes others took before it was searched for
+    uint32_t tidyRules = 0; ///< of the library's phase canonicalize, that came near somewhere
+    std::string rule, node; ///< what was asked for; empty: everything
+    std::string with = {};  ///< the other node, where two were asked for
+    std::vector<std::string> planned = {}; ///< what the planner does with the node asked for
     std::vector<std::string> origins = {}; ///< of the node asked for, as the exporter says
     std::vector<std::string> notes = {};   ///< of LoadedModel
     std::vector<PairReport> pairs = {};    ///< of a quantised model; those of the node asked for

@@ -44,6 +44,8 @@ template <typename A> void fields(A& a, FindingSite& s) {
     a("node", s.node);
     a("nodes", s.nodes);
     a("taken", s.taken);
+    if (!s.holder.empty())
+        a("holder", s.holder);
     if (!s.origin.empty())
         a("origin", s.origin);
 }
@@ -108,6 +110,10 @@ std::string renderExplanationJson(const Explanation& e) {
     a("nodes_after", e.nodesAfter);
     a("rule", e.rule);
     a("node", e.node);
+    if (!e.with.empty())
+        a("with", e.with);
+    if (!e.planned.empty())
+        a("planned", e.planned);
     if (!e.origins.empty())
         a("origins", e.origins);
     if (!e.notes.empty())
@@ -123,6 +129,7 @@ std::string renderExplanationJson(const Explanation& e) {
     a("taken_matches", e.takenMatches);
     a("taken_rules", e.takenRules);
     a("absent_rules", e.absentRules);
+    a("held_rules", e.heldRules);
     a("tidy_rules", e.tidyRules);
     return fileText(out);
 }

@@ -119,6 +119,18 @@ std::string sitesText(const Finding& finding) {
     return out;
 }
 
+/// The fused nodes that have the nodes of the places.
+std::string holdersText(const Finding& finding) {
+    std::vector<std::string> names;
+    for (const FindingSite& site : finding.sites)
+        if (!site.holder.empty() &&
+            std::find(names.begin(), names.end(), site.holder) == names.end())
+            names.push_back(site.holder);
+    const size_t more = names.size() > sitesNamed ? names.size() - sitesNamed : 0;
+    names.resize(names.size() - more);
+    return joined(names) + (more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 /// The change that the reason suggests, with what it did when it was tried.
 std::string adviceText(const Finding& finding) {
     if (finding.outcome && finding.outcome->isUnsound)
@@ -151,6 +163,8 @@ std::string full(const Finding& finding) {
     if (const std::string sites = sitesText(finding); !sites.empty())
         out += "   = at " + sites + "\n";
     out += "   = " + visible(finding.reason.message) + "\n";
+    if (const std::string holders = holdersText(finding); !holders.empty())
+        out += "   = the nodes are in " + visible(holders) + "\n";
     if (finding.parts.size() > 1)
         out += fmt::format(
             "   = it runs as {} kernels: {}; one kernel saves {} and {}\n", finding.parts.size(),
@@ -212,6 +226,8 @@ std::string renderExplanation(const Explanation& e, size_t limit) {
     out += notesText(e.notes);
     for (const TraceEvent& event : e.happened)
         out += text(event);
+    for (const std::string& planned : e.planned)
+        out += visible(planned) + "\n";
     bool oneRule = e.rules.size() == 1 && e.node.empty();
     for (size_t i = 0; i < e.findings.size() && i < limit; ++i) {
         const Finding& finding = e.findings[i];
@@ -230,6 +246,10 @@ std::string renderExplanation(const Explanation& e, size_t limit) {
     if (e.absentRules > 0)
         out += fmt::format("{} of the library want operators that the model does not have\n",
                            counted(e.absentRules, "rule"));
+    if (e.heldRules > 0)
+        out += fmt::format("{} of the library would start at nodes that other fusions have; --rule "
+                           "NAME says what it wants of them\n",
+                           counted(e.heldRules, "rule"));
     if (e.tidyRules > 0)
         out +=
             fmt::format("near misses of {} of the library that only tidy the graph are not shown; "
@@ -237,7 +257,10 @@ std::string renderExplanation(const Explanation& e, size_t limit) {
                         counted(e.tidyRules, "rule"));
     out += renderPairs(e.pairs, std::max(limit, inFull), !e.node.empty());
     if (e.findings.empty() && e.happened.empty())
-        out += e.takenMatches + e.tidyRules > 0 ? "" : "no rule came near\n";
+        out += e.takenMatches + e.tidyRules > 0 ? ""
+               : e.with.empty()                 ? "no rule came near\n"
+                                : fmt::format("no rule came near to holding both `{}` and `{}`\n",
+                                              visible(e.node), visible(e.with));
     return out;
 }
 
