@@ -28,7 +28,7 @@ struct Example {
     std::vector<Line> lines;            ///< the last one makes `y`
 };
 
-std::string graphText(const Example& example, const std::string& extraOutput = {}) {
+std::string modelText(const Example& example, const std::string& extraOutput = {}) {
     std::string out = "g (float[4,4] x, float[4,4] w, float[4,4] v) => (float[4,4] y";
     out += extraOutput.empty() ? ")" : ", float[4,4] " + extraOutput + ")";
     for (size_t i = 0; i < example.constants.size(); ++i)
@@ -130,7 +130,7 @@ const Line* makerOf(const Example& example, const std::string& value) {
 
 TEST(Blame, TheExamplesFire) {
     for (const Example& example : examples()) {
-        const std::string text = graphText(example);
+        const std::string text = modelText(example);
         EXPECT_TRUE(firstOf(example, text).rule.empty()) << text;
     }
 }
@@ -154,7 +154,7 @@ TEST(Blame, ANodeThatWasInsertedIsNamed) {
                     const Line* maker = makerOf(example, value);
                     changed.lines.insert(changed.lines.begin() + (maker - example.lines.data()) + 1,
                                          {"extra", "Ceil", "", {value}});
-                    const std::string text = graphText(changed);
+                    const std::string text = modelText(changed);
                     const NearMiss finding = firstOf(example, text);
                     if (finding.rule.empty())
                         continue;
@@ -176,7 +176,7 @@ TEST(Blame, ANodeThatIsAnotherOneIsNamed) {
             Line& line = changed.lines[i];
             line.op = line.op == "MatMul" || line.inputs.size() == 2 ? "Sub" : "Ceil";
             line.attributes.clear();
-            const std::string text = graphText(changed), op = line.op;
+            const std::string text = modelText(changed), op = line.op;
             const NearMiss finding = firstOf(example, text);
             if (finding.rule.empty())
                 continue;
@@ -192,7 +192,7 @@ TEST(Blame, AReaderOutsideIsNamed) {
         for (size_t i = 0; i + 1 < example.lines.size(); ++i) {
             Example changed = example;
             changed.lines.push_back({"z", "Floor", "", {example.lines[i].out}});
-            const std::string text = graphText(changed, "z");
+            const std::string text = modelText(changed, "z");
             const NearMiss finding = firstOf(example, text);
             EXPECT_EQ(finding.reason.code, code::escape) << text << finding.reason.message;
             EXPECT_NE(finding.reason.message.find("`Floor`"), std::string::npos)
@@ -207,7 +207,7 @@ TEST(Blame, AConstantThatIsAnotherOneIsNamed) {
         Example changed = example;
         std::string& constant = changed.constants[i];
         constant = constant.substr(0, constant.find('{')) + "{7.5}";
-        const NearMiss finding = firstOf(example, graphText(changed));
+        const NearMiss finding = firstOf(example, modelText(changed));
         EXPECT_EQ(finding.reason.code, code::number) << finding.reason.message;
         EXPECT_EQ(factOf(finding, "found"), "7.5") << finding.reason.message;
     }
@@ -220,7 +220,7 @@ TEST(Blame, AnAxisThatIsAnotherOneIsNamed) {
                 continue;
             Example changed = example;
             changed.lines[i].attributes = "<axis = 0>";
-            const NearMiss finding = firstOf(example, graphText(changed));
+            const NearMiss finding = firstOf(example, modelText(changed));
             EXPECT_EQ(finding.reason.code, code::attribute) << finding.reason.message;
             EXPECT_EQ(finding.node, "Softmax");
         }
