@@ -192,13 +192,13 @@ void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOpt
             break;
         if (!entry.edit)
             continue;
-        if (!planNow)
-            planNow = planToJudge(*now.fused, library, fusing, progress);
         if (tried == options.tries) {
             if (loaded++ >= mostLoaded || !loadsWith(library, options.rules, *entry.edit))
                 withdraw(entry.finding);
             continue;
         }
+        if (!planNow)
+            planNow = planToJudge(*now.fused, library, fusing, progress);
         progress.report("trying changes", tried++, options.tries);
         auto flip = *planNow ? tryFlip(graph, library, options.rules, fusing, entry.finding.rule,
                                        {now.trace, ***planNow}, *entry.edit, progress)
@@ -215,9 +215,10 @@ void tryChanges(const Graph& graph, const RuleLibrary& library, const ExplainOpt
         else if (progress.cancelled())
             break;
         // The changed rule does not load, another step fails then, or it is predicted to cost time.
-        // Who wrote a rule wants it to fire; what the library leaves is worth saying if it saves.
+        // Who wrote a rule or asks for it wants it to fire; what the rest of the library leaves is
+        // worth saying if it saves.
         if (!finding.outcome || !finding.outcome->helps() ||
-            (isBuiltIn(finding.file) && !finding.outcome->saves()))
+            (options.rule.empty() && isBuiltIn(finding.file) && !finding.outcome->saves()))
             withdraw(finding);
     }
 }

@@ -90,7 +90,8 @@ double busyShare(const KernelRequest& request, const KernelSet& set) {
                                                  std::ceil(wanted.n / tile->n);
     const double lines = fetches.lines > 0 ? fetches.lines : tile->m + tile->n;
     // Where sums are shared there are more blocks than tiles; persistent blocks take many.
-    const std::array<uint32_t, 3>& grid = set.kernels[0].grid;
+    // Launches in front make operands.
+    const std::array<uint32_t, 3>& grid = set.kernels.back().grid;
     const double blocks = std::max(tiles, static_cast<double>(grid[0]) * grid[1] * grid[2]);
     const double units = std::max(1.0, request.profile->units);
     const double rounds = std::ceil(blocks / units);
@@ -143,8 +144,9 @@ double predictedRun(const KernelRequest& request, const TimeEstimate& program,
         return predictSeconds(program, tacticEfficiency(tactic.name()), 1,
                               request.profile->overlap);
     double out = predictedRun(termsOf(request, *set), program, *request.profile);
-    // What one launch leaves to the next is written and read in between.
-    if (set->kernels.size() > 1)
+    // What one launch leaves to the next is written and read in between: in the estimate of a
+    // product of few bits already.
+    if (set->kernels.size() > 1 && !fewBitsProduct(*request.program))
         out += static_cast<double>(set->kernels.size() - 1) * request.profile->launchSeconds +
                2 * static_cast<double>(set->scratchBytes) / request.profile->dramBandwidth;
     return out;

@@ -19,6 +19,10 @@ bool isDense(const LibraryOperand& operand) {
     return out;
 }
 
+Type typeOf(const LibraryOperand& operand) {
+    return tensorType(operand.layout.dtype, toShape(operand.layout.extents));
+}
+
 /// 2 of "in2".
 uint32_t slotOf(const LibraryOperand& operand) {
     uint32_t out = 0;
@@ -58,6 +62,13 @@ std::variant<BlockedOperands, Reason> blockedOperands(const KernelRequest& reque
          {&out.a, &out.weights, &out.scales, &out.zeros, &out.bias, &out.result})
         if (*operand && !isDense(*operand))
             return refusal("layout", "an operand that is not dense, or not there when it runs");
+    // Loops end where the attributes say, and read what the file has given.
+    const Type zeros = out.zeros ? typeOf(out.zeros) : Type();
+    if (const auto misfit =
+            geometry->misfit(typeOf(out.weights), typeOf(out.scales), out.zeros ? &zeros : nullptr))
+        return refusal("layout", misfit->message);
+    if (out.bias && elementCount(out.bias.layout.extents) != geometry->n)
+        return refusal("layout", "a bias of another length");
     if (!isFloat(out.a.layout.dtype) || out.a.layout.dtype == DType::Float64 ||
         !isFloat(out.scales.layout.dtype))
         return refusal("dtype", "only rows of float types");

@@ -266,6 +266,8 @@ MemoryAsked PlainEmitter::memory(bool nLast) const {
                           static_cast<double>(sampled);
     MemoryAsked out;
     for (const KernelOperand* operand : {&m_view.a, &m_view.b}) {
+        if (terms == 0)
+            break; // sums of nothing read nothing
         const bool isA = operand == &m_view.a;
         const LaneRequests requests{[&, operand, isA](int64_t thread, int64_t term) {
                                         return place(*operand, thread, term, true) +

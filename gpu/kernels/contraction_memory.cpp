@@ -24,7 +24,7 @@ double shareOfPieces(int64_t count, int64_t size) {
 
 MemoryAsked TensorOperand::memory(double stages) const {
     const int64_t rows = rowCount(), terms = m_view.kCount;
-    if (rows <= 0 || terms <= 0)
+    if (rows <= 0 || terms <= 0 || m_blocked) // whose loads of packed bits are whole lines
         return {};
     const int64_t firstRow = middle(rows, tileRows()), firstTerm = middle(terms, kElements());
     const int64_t step = m_tile.threads() / chunks();

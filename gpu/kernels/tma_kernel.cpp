@@ -173,6 +173,12 @@ std::string TmaEmitter::products() const {
                            "rowSums[i], rowsA + i * 512 + step * 2, ones);\n",
                            m_tile.pieces(), storageType(m_plan.a.map.element));
     }
+    // Arithmetic on rows' sums stays behind the wait.
+    std::string kept;
+    for (int i = 0; m_plan.shiftsB() && i < m_tile.pieces(); ++i)
+        kept += fmt::format("            keepBehindWait(rowSums[{0}]);\n"
+                            "            keepBehindWait(sums[{0}]);\n",
+                            i);
     return fmt::format(
         "            {7} sums[{0}][{1}][4];\n{8}#pragma unroll\n"
         "            for (int i = 0; i < {0}; ++i)\n#pragma unroll\n"
@@ -195,11 +201,11 @@ std::string TmaEmitter::products() const {
         "                before = stage;\n                @advance<1>(stage, parity);\n"
         "            }}\n            if (threadIdx.x % 128u == 0)\n"
         "                arrive(turn + (group ^ 1));\n"
-        "            waitProducts<0>();\n            __syncwarp();\n{11}"
+        "            waitProducts<0>();\n{12}            __syncwarp();\n{11}"
         "            @advance<{2}>(stage, parity);\n",
         m_tile.pieces(), m_tile.n / 8, m_plan.tilesK(), m_tile.stageBytes(), m_tile.m * tmaRowBytes,
         m_tile.n, element, sumType(), rowSums, ones, giveBack("                ", "k > 0"),
-        giveBack("            ", ""));
+        giveBack("            ", ""), kept);
 }
 
 /// `width` sums of a row from the slab, to x.

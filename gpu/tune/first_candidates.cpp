@@ -13,11 +13,16 @@ namespace {
 /// Of one kind no more: sizes of its tile are predicted alike.
 constexpr size_t mostOfKind = 2;
 
-/// "tensor" of "tensor_64x64 2", "cudnn" of "cudnn e5"; and whether its blocks share operands,
-/// since those may be faster or slower than any without.
+/// "tensor" of "tensor_64x64 2", "blocked_wgmma" of "blocked_wgmma_64x64", "cudnn" of "cudnn e5";
+/// and whether its blocks share operands, since those may be faster or slower than any without.
 std::pair<std::string_view, bool> kindOf(const std::string& name) {
-    return {std::string_view(name).substr(0, name.find_first_of("_ ")),
-            name.find("_pair") != std::string::npos};
+    size_t end = name.find_first_of("_ ");
+    for (size_t at = end; at != std::string::npos; at = name.find('_', at + 1))
+        if (at + 1 < name.size() && name[at + 1] >= '0' && name[at + 1] <= '9') {
+            end = at; // in front of a tile's size
+            break;
+        }
+    return {std::string_view(name).substr(0, end), name.find("_pair") != std::string::npos};
 }
 
 /// One key's candidates in the order in which they are worth building: the fastest, its judge, the

@@ -148,7 +148,8 @@ std::string missingIn(const std::string& variant, const gpu::KernelText& kernel,
     const machine_code::MatrixInstructions found = machine_code::countMatrix(compiled.cubin);
     if (variant.starts_with("integer_"))
         return found.integers == 0 ? "no products of 8-bit integers" : "";
-    const bool groups = variant.starts_with("wgmma_") || variant.starts_with("tma_");
+    const bool groups = variant.starts_with("wgmma_") || variant.starts_with("tma_") ||
+                        variant.starts_with("blocked_wgmma_");
     const bool integers = groups && kernel.source.find(" int sums[") != std::string::npos;
     if (groups && (integers ? found.integerGroups : found.products) == 0)
         return "no products of warpgroups";
