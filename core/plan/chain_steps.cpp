@@ -142,7 +142,8 @@ std::optional<Step> Chainer::offer(size_t first, size_t second) {
         return std::nullopt;
     whole.traffic =
         predictTraffic(whole.program, *m_options.profile, distancesOf(whole, first, second));
-    whole.predicted = predictTime(whole.program, whole.traffic, *m_options.profile);
+    whole.predicted =
+        predictStep(m_plan, whole, whole.traffic, {*m_options.profile, m_options.backend});
     const Decision decision = decideFusion(whole.predicted, {one.predicted, two.predicted});
     GroupRecord record;
     record.name = whole.name;

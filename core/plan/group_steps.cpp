@@ -152,7 +152,8 @@ bool Grouper::decide(const std::vector<const Step*>& members, const Step& whole)
         traffic.dram += member->traffic.dram;
         traffic.l2 += member->traffic.l2;
     }
-    const Decision decision = decideFusion(predictTime(whole.program, traffic, profile), parts);
+    const Decision decision =
+        decideFusion(predictStep(m_plan, whole, traffic, {profile, m_options.backend}), parts);
     record.name = whole.name;
     record.reason = decision.reason;
     record.taken = preferred({decision.unfusedSeconds, decision.fusedSeconds}, least_share::any);

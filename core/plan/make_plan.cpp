@@ -58,16 +58,6 @@ OperandStrides orderOf(const Plan& plan, const Step& step, const Backend* backen
     return out;
 }
 
-/// From the traffic that the step has.
-void predictStep(const Plan& plan, Step& step, const DeviceProfile& profile,
-                 const Backend* backend) {
-    step.predicted = plan.pricedLayouts || orderPricingOf(backend)
-                         ? predictLaid(plan, step, orderOf(plan, step, backend), step.traffic,
-                                       {profile, backend})
-                         : predictTime(step.program, fuselage::workOf(plan, step, backend),
-                                       step.traffic, profile, step.tf32);
-}
-
 /// Of the bytes of each operand what the step reads; none where that is all of them.
 std::vector<double> readShares(const Plan& plan, const Step& step,
                                const std::map<uint32_t, int64_t>& stored) {
@@ -131,6 +121,14 @@ TimeEstimate predictLaid(const Plan& plan, const Step& step, const OperandStride
     for (double* seconds : {&out.seconds, &out.low, &out.high})
         *seconds = out.launch + (*seconds - out.launch) * loss;
     return out;
+}
+
+TimeEstimate predictStep(const Plan& plan, const Step& step, const Traffic& traffic,
+                         const Pricing& by) {
+    return plan.pricedLayouts || orderPricingOf(by.backend)
+               ? predictLaid(plan, step, orderOf(plan, step, by.backend), traffic, by)
+               : predictTime(step.program, fuselage::workOf(plan, step, by.backend), traffic,
+                             by.profile, step.tf32);
 }
 
 std::vector<UseDistances> distancesByMaker(const Plan& plan, const DeviceProfile& profile) {
@@ -222,15 +220,14 @@ void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backe
         step.traffic = predictTraffic(step.program, profile, distances[i]);
         if (backend && backend->isForHost(plan, step))
             step.predicted = predictHostTime(step.program, step.traffic, profile);
-        else {
-            predictStep(plan, step, profile, backend);
-        }
+        else
+            step.predicted = predictStep(plan, step, step.traffic, {profile, backend});
     }
     for (const Sweep& sweep : plan.sweeps)
         for (uint32_t i = sweep.first; i <= sweep.last; ++i) {
             Step& step = plan.steps[i];
             step.traffic = sweep.traffic[i - sweep.first];
-            predictStep(plan, step, profile, backend);
+            step.predicted = predictStep(plan, step, step.traffic, {profile, backend});
         }
 }
 

@@ -116,6 +116,10 @@ struct Pricing {
 TimeEstimate predictLaid(const Plan& plan, const Step& step, const OperandStrides& order,
                          const Traffic& traffic, const Pricing& by);
 
+/// Of a step whose operands lie as they do in the plan, as predictSteps() gives it.
+TimeEstimate predictStep(const Plan& plan, const Step& step, const Traffic& traffic,
+                         const Pricing& by);
+
 /// The step of a planned node, whose program it takes.
 Step stepOf(const Graph& graph, PlannedNode& planned, const std::vector<uint32_t>& index);
 
