@@ -422,7 +422,9 @@ double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, 
     }
     if (const auto way = fewBitsWay(program, profile))
         return way->fixed;
-    return tiledProducts(program) * profile.productSeconds;
+    const auto* chain = std::get_if<Chain>(&program.code);
+    return tiledProducts(program) * profile.productSeconds +
+           (chain && rowsOf(*chain) ? secondsOfFold : 0);
 }
 
 } // namespace fuselage

@@ -4,6 +4,7 @@
 #include "app/pipeline/compiled.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/verify.h"
+#include "core/cost/product_time_internal.h"
 #include "core/kernel/chain.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
@@ -140,6 +141,9 @@ TEST(PlanChain, ANormalisationInFrontIsMadeWhereItsRowsAre) {
     EXPECT_NE(plan->groups[1].reason.message.find("rows that another kernel makes"),
               std::string::npos);
     EXPECT_EQ(plan->peakBytes, int64_t{100352} * 96 * 2); // the result: nothing passes in memory
+    const DeviceProfile profile = *deviceProfile("h200"); // rows are folded here too
+    EXPECT_GT(fixedSeconds(plan->steps[0].program, profile, profile.units),
+              fixedSeconds(chain->members[1], profile, profile.units));
 }
 
 /// A near miss each: who else reads the rows, what the device has kernels for, what the price says.
