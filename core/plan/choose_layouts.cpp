@@ -224,11 +224,14 @@ std::vector<std::vector<uint32_t>> layoutGroups(const LayoutItems& items,
 
 namespace {
 
-const char* nameOf(const Extents& extents, const Extents& strides) {
+const char* nameOf(const Plan& plan, const LayoutItems& items, uint32_t value, uint8_t label) {
+    const Extents& extents = plan.values[value].extents;
+    const Extents& strides = items.ordersOf(value)[label];
     if (sameOrder(extents, strides, rowMajorStrides(extents)))
         return "as in the model";
-    return sameOrder(extents, strides, channelsLast(extents)) ? "channels innermost"
-                                                              : "as an output lies";
+    if (sameOrder(extents, strides, channelsLast(extents)))
+        return "channels innermost";
+    return items.isOffered(value, label) ? "by rules" : "as an output lies";
 }
 
 /// Of an item's operands, inputs then outputs.
@@ -264,15 +267,14 @@ std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, Pri
         LayoutRecord record;
         for (uint32_t value : group)
             record.values.push_back(plan.values[value].name);
-        const PlanValue& first = plan.values[group[0]];
         const bool stays = chosen.labels[group[0]] == 0;
         OrderLabels others = chosen.labels;
         for (uint32_t value : group)
             others[value] = stays ? 1 : 0;
         PricedOrders rejected = cheapestOrders(items, others.size(), &others);
         const double seconds = rejected.seconds;
-        record.order = nameOf(first.extents, items.ordersOf(group[0])[chosen.labels[group[0]]]);
-        record.rejected = nameOf(first.extents, items.ordersOf(group[0])[stays ? 1 : 0]);
+        record.order = nameOf(plan, items, group[0], chosen.labels[group[0]]);
+        record.rejected = nameOf(plan, items, group[0], stays ? 1 : 0);
         record.seconds = chosen.seconds;
         record.secondsRejected = seconds;
         if (!stays && !preferred({seconds, chosen.seconds}, least_share::order,

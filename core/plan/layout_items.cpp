@@ -22,8 +22,8 @@ LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes
     : m_plan(plan), m_options(options),
       m_kinds(options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous),
       m_index(plan.graph->valueBound(), none), m_orders(plan.values.size()),
-      m_free(plan.values.size(), false), m_isFixed(plan.values.size(), false),
-      m_wholeOf(plan.values.size(), none) {
+      m_offered(plan.values.size(), 0), m_free(plan.values.size(), false),
+      m_isFixed(plan.values.size(), false), m_wholeOf(plan.values.size(), none) {
     const std::vector<bool> fixed = fixedValues(*plan.graph, options);
     for (uint32_t i = 0; i < plan.values.size(); ++i) {
         m_index[plan.values[i].value.index()] = i;
@@ -37,8 +37,11 @@ LayoutItems::LayoutItems(const Plan& plan, const std::vector<PlannedNode>& nodes
             m_free[output] = value.residence == Residence::Arena && !m_isFixed[output];
             if (m_free[output] && value.extents.size() >= 3)
                 (void)labelOf(output, channelsLast(value.extents), true);
+            const size_t known = m_orders[output].size();
             if (m_free[output] && output < offered.size())
                 (void)labelOf(output, offered[output], true);
+            if (m_orders[output].size() > known)
+                m_offered[output] = static_cast<uint8_t>(known);
         }
     offerOutputOrders();
     size_t nextStep = 0;

@@ -41,6 +41,11 @@ public:
     /// Strides that the value may have, the model's order first.
     const std::vector<Extents>& ordersOf(uint32_t value) const { return m_orders[value]; }
 
+    /// Whether that order comes from `offered` alone.
+    bool isOffered(uint32_t value, uint8_t label) const {
+        return label != 0 && m_offered[value] == label;
+    }
+
     /// Somebody chooses its order: a step, or the copy that stands for a view, makes it.
     bool isFree(uint32_t value) const { return m_free[value]; }
 
@@ -66,6 +71,7 @@ private:
     ViewKinds m_kinds;
     std::vector<uint32_t> m_index; ///< plan value by ValueId
     std::vector<std::vector<Extents>> m_orders;
+    std::vector<uint8_t> m_offered; ///< label by value; 0: none
     std::vector<bool> m_free;
     std::vector<bool> m_isFixed;     ///< of fixedValues()
     std::vector<uint32_t> m_wholeOf; ///< what a value is all of, seen through views
