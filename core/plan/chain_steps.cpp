@@ -19,7 +19,8 @@ namespace {
 
 class Chainer {
 public:
-    Chainer(Plan& plan, const PlanOptions& options) : m_plan(plan), m_options(options) {}
+    Chainer(Plan& plan, const PlanOptions& options, const Progress& progress)
+        : m_plan(plan), m_options(options), m_progress(progress) {}
 
     void run();
 
@@ -41,6 +42,7 @@ private:
 
     Plan& m_plan;
     const PlanOptions& m_options;
+    const Progress& m_progress;
     std::vector<Uses> m_uses; ///< by value
     std::vector<UseDistances> m_distances;
 };
@@ -181,10 +183,10 @@ void Chainer::run() {
         any = makerFor(i).has_value();
     if (!any)
         return;
-    predictSteps(m_plan, *m_options.profile, m_options.backend);
+    predictSteps(m_plan, *m_options.profile, m_options.backend, &m_progress);
     m_distances = distancesByMaker(m_plan, *m_options.profile);
     std::vector<bool> gone(m_plan.steps.size(), false);
-    for (size_t i = 0; i < m_plan.steps.size(); ++i)
+    for (size_t i = 0; i < m_plan.steps.size() && !m_progress.cancelled(); ++i)
         while (const auto first = taken(i)) // two products, then what makes their rows
             gone[*first] = true;
     std::vector<Step> steps;
@@ -196,10 +198,10 @@ void Chainer::run() {
 
 } // namespace
 
-void chainSteps(Plan& plan, const PlanOptions& options) {
+void chainSteps(Plan& plan, const PlanOptions& options, const Progress& progress) {
     // A processor's caches hold what passes between two steps, or sweeps see to it.
     if (options.profile->kind == DeviceKind::Gpu && options.backend)
-        Chainer(plan, options).run();
+        Chainer(plan, options, progress).run();
 }
 
 } // namespace fuselage::planner

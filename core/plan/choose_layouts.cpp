@@ -33,10 +33,14 @@ public:
         m_states.push_back({{}, {}, 0, 0});
     }
 
-    PricedOrders run() {
-        for (size_t i = 0; i < m_items.items().size(); ++i)
+    PricedOrders run(const Progress& progress) {
+        PricedOrders out{OrderLabels(m_slot.size(), 0)};
+        for (size_t i = 0; i < m_items.items().size(); ++i) {
+            if (progress.cancelled())
+                return out;
             advance(i);
-        PricedOrders out{OrderLabels(m_slot.size(), 0), m_states.front().seconds};
+        }
+        out.seconds = m_states.front().seconds;
         size_t at = 0;
         for (size_t i = m_items.items().size(); i-- > 0;) {
             const Made& made = m_history[i][at];
@@ -186,8 +190,9 @@ private:
 
 } // namespace
 
-PricedOrders cheapestOrders(LayoutItems& items, size_t values, const OrderLabels* fixed) {
-    return Search(items, values, fixed).run();
+PricedOrders cheapestOrders(LayoutItems& items, size_t values, const Progress& progress,
+                            const OrderLabels* fixed) {
+    return Search(items, values, fixed).run(progress);
 }
 
 std::vector<std::vector<uint32_t>> layoutGroups(const LayoutItems& items,
@@ -261,9 +266,12 @@ double affected(LayoutItems& items, const std::vector<uint32_t>& group, const Or
 
 /// Prices each group as it was chosen beside the other orders that all of it could have; a group
 /// that does not win enough goes back to the model's order.
-std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, PricedOrders& chosen) {
+std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, PricedOrders& chosen,
+                                       const Progress& progress) {
     std::vector<LayoutRecord> out;
     for (const std::vector<uint32_t>& group : layoutGroups(items, chosen.labels)) {
+        if (progress.cancelled())
+            break;
         LayoutRecord record;
         for (uint32_t value : group)
             record.values.push_back(plan.values[value].name);
@@ -271,7 +279,7 @@ std::vector<LayoutRecord> decideGroups(const Plan& plan, LayoutItems& items, Pri
         OrderLabels others = chosen.labels;
         for (uint32_t value : group)
             others[value] = stays ? 1 : 0;
-        PricedOrders rejected = cheapestOrders(items, others.size(), &others);
+        PricedOrders rejected = cheapestOrders(items, others.size(), progress, &others);
         const double seconds = rejected.seconds;
         record.order = nameOf(plan, items, group[0], chosen.labels[group[0]]);
         record.rejected = nameOf(plan, items, group[0], stays ? 1 : 0);
@@ -309,8 +317,8 @@ std::vector<const LayoutItem*> copiedIn(const LayoutItems& items, const OrderLab
 }
 
 /// Copies that could be views must win as much as another order; all of them, or none is made.
-std::optional<LayoutRecord> decideCopies(const Plan& plan, LayoutItems& items,
-                                         PricedOrders& chosen) {
+std::optional<LayoutRecord> decideCopies(const Plan& plan, LayoutItems& items, PricedOrders& chosen,
+                                         const Progress& progress) {
     const std::vector<const LayoutItem*> copied = copiedIn(items, chosen.labels);
     if (copied.empty())
         return std::nullopt;
@@ -322,7 +330,7 @@ std::optional<LayoutRecord> decideCopies(const Plan& plan, LayoutItems& items,
         record.values.push_back(plan.values[item->outputs[0]].name);
         views[item->outputs[0]] = item->follow[chosen.labels[item->inputs[0]]][0];
     }
-    PricedOrders rejected = cheapestOrders(items, views.size(), &views);
+    PricedOrders rejected = cheapestOrders(items, views.size(), progress, &views);
     record.order = "copied";
     record.rejected = "views";
     record.seconds = chosen.seconds;
@@ -346,14 +354,17 @@ std::optional<LayoutRecord> decideCopies(const Plan& plan, LayoutItems& items,
 
 } // namespace
 
-void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
-                   const LowerCache& cache, const std::vector<Extents>& offered) {
+Result<void> chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
+                           const LowerCache& cache, const std::vector<Extents>& offered,
+                           const Progress& progress) {
     plan.pricedLayouts = true;
     LayoutItems items(plan, nodes, options, cache, offered);
-    PricedOrders chosen = cheapestOrders(items, plan.values.size());
-    plan.layouts = decideGroups(plan, items, chosen);
-    if (auto copies = decideCopies(plan, items, chosen))
+    PricedOrders chosen = cheapestOrders(items, plan.values.size(), progress);
+    plan.layouts = decideGroups(plan, items, chosen, progress);
+    if (auto copies = decideCopies(plan, items, chosen, progress))
         plan.layouts.push_back(std::move(*copies));
+    if (progress.cancelled())
+        return cancelledFailure("planning");
     for (uint32_t i = 0; i < plan.values.size(); ++i)
         if (items.isFree(i))
             plan.values[i].strides = items.ordersOf(i)[chosen.labels[i]];
@@ -363,6 +374,7 @@ void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOption
             nodes[item.node].isCopied = true;
             plan.values[copy].strides = items.ordersOf(copy)[chosen.labels[copy]];
         }
+    return {};
 }
 
 } // namespace fuselage::planner

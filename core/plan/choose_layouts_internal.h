@@ -18,7 +18,9 @@ struct PricedOrders {
 /// Values that `fixed` labels with something else than `anyOrder` keep that label; where it is
 /// null, all that are free are chosen.
 constexpr uint8_t anyOrder = 0xff;
-PricedOrders cheapestOrders(LayoutItems& items, size_t values, const OrderLabels* fixed = nullptr);
+/// Cancelled work gives orders that mean nothing: a caller that can be cancelled asks behind it.
+PricedOrders cheapestOrders(LayoutItems& items, size_t values, const Progress& progress,
+                            const OrderLabels* fixed = nullptr);
 
 /// Free values joined by items, by whether their order is the model's; each with two or more
 /// orders.

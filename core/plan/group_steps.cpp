@@ -245,11 +245,12 @@ void Grouper::run() {
 
 } // namespace
 
-void groupSteps(Plan& plan, const PlanOptions& options) {
+void groupSteps(Plan& plan, const PlanOptions& options, const Progress& progress) {
     if (options.profile->kind != DeviceKind::Gpu)
         return; // a cpu has no launches that sharing would save
-    predictSteps(plan, *options.profile, options.backend);
-    Grouper(plan, options).run();
+    predictSteps(plan, *options.profile, options.backend, &progress);
+    if (!progress.cancelled())
+        Grouper(plan, options).run();
 }
 
 } // namespace fuselage::planner

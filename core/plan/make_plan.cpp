@@ -204,12 +204,15 @@ void classifySteps(Plan& plan, const PlanOptions& options) {
     }
 }
 
-void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend) {
+void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend,
+                  const Progress* progress) {
     std::vector<UseDistances> distances =
         profile.kind == DeviceKind::Cpu ? distancesByMemory(plan) : distancesByMaker(plan, profile);
     const std::map<uint32_t, int64_t> stored =
         backend ? backend->storedBytes(plan) : std::map<uint32_t, int64_t>();
     for (size_t i = 0; i < plan.steps.size(); ++i) {
+        if (progress && progress->cancelled())
+            return;
         Step& step = plan.steps[i];
         if (makesNothing(step.program) || plan.isOnce(step)) {
             step.traffic = {};
@@ -292,17 +295,20 @@ std::vector<Extents> votedOrders(Plan& plan, const Backend& backend) {
 }
 
 /// Phase 2c.
-void lay(Plan& plan, std::vector<planner::PlannedNode>& nodes, const planner::PlanRound& round,
-         const LowerCache& cache) {
+Result<void> lay(Plan& plan, std::vector<planner::PlannedNode>& nodes,
+                 const planner::PlanRound& round, const LowerCache& cache,
+                 const Progress& progress) {
     using planner::LayoutChoiceBy;
     if (!round.backend)
-        return;
+        return {};
     if (round.backend->pricesLayouts(plan))
-        planner::chooseLayouts(plan, nodes, round, cache, {});
-    else if (!orderPricingOf(round.backend) || plan.strict || round.choice == LayoutChoiceBy::Votes)
+        return planner::chooseLayouts(plan, nodes, round, cache, {}, progress);
+    if (!orderPricingOf(round.backend) || plan.strict || round.choice == LayoutChoiceBy::Votes)
         round.backend->chooseLayouts(plan);
     else if (round.choice == LayoutChoiceBy::Search)
-        planner::chooseLayouts(plan, nodes, round, cache, votedOrders(plan, *round.backend));
+        return planner::chooseLayouts(plan, nodes, round, cache, votedOrders(plan, *round.backend),
+                                      progress);
+    return {};
 }
 
 Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
@@ -336,7 +342,8 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
     if (auto sized = planner::checkSizes(*plan); !sized)
         return failure(sized.error());
     planner::classifySteps(*plan, options);
-    lay(*plan, *nodes, options, cache);
+    if (auto laid = lay(*plan, *nodes, options, cache, progress); !laid)
+        return failure(laid.error());
     ViewKinds kinds = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
     if (auto resolved = planner::resolveViews(*plan, *nodes, kinds); !resolved)
         return failure(resolved.error());
@@ -347,15 +354,19 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
     }
     planner::classifySteps(*plan, options);
     if (options.groupSmall) {
-        planner::chainSteps(*plan, options);
-        planner::groupSteps(*plan, options);
+        planner::chainSteps(*plan, options, progress);
+        planner::groupSteps(*plan, options, progress);
+        if (progress.cancelled())
+            return cancelledFailure("planning");
     }
     if (options.sweeps && !options.strict)
         planner::findSweeps(*plan, options);
     planner::placeBuffers(*plan, options,
                           options.backend ? options.backend->storedBytes(*plan)
                                           : std::map<uint32_t, int64_t>());
-    planner::predictSteps(*plan, *options.profile, options.backend);
+    planner::predictSteps(*plan, *options.profile, options.backend, &progress);
+    if (progress.cancelled())
+        return cancelledFailure("planning");
     return plan;
 }
 

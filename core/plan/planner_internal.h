@@ -103,8 +103,9 @@ Result<void> checkSizes(const Plan& plan);
 
 /// Phase 2c, which predicts: other strides for values that steps make (choose_layouts.cpp).
 /// `offered`: of each value of the plan strides that it may have besides; or empty.
-void chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
-                   const LowerCache& cache, const std::vector<Extents>& offered);
+Result<void> chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
+                           const LowerCache& cache, const std::vector<Extents>& offered,
+                           const Progress& progress);
 
 /// What times are predicted by.
 struct Pricing {
@@ -140,13 +141,13 @@ void classifySteps(Plan& plan, const PlanOptions& options);
 
 /// Phase 5b, which predicts: a product and the only step that reads its result, as the rows of a
 /// product of its own, become a Chain (chain_steps.cpp).
-void chainSteps(Plan& plan, const PlanOptions& options);
+void chainSteps(Plan& plan, const PlanOptions& options, const Progress& progress);
 
 /// Of each step on a GPU: bytes moved since what it reads was made.
 std::vector<UseDistances> distancesByMaker(const Plan& plan, const DeviceProfile& profile);
 
 /// Phase 6, which predicts: small independent steps become Group programs (group_steps.cpp).
-void groupSteps(Plan& plan, const PlanOptions& options);
+void groupSteps(Plan& plan, const PlanOptions& options, const Progress& progress);
 
 /// Phase 6b, which predicts: steps that run for a few images at a time (sweeps.cpp).
 void findSweeps(Plan& plan, const PlanOptions& options);
@@ -163,8 +164,10 @@ void placeBuffers(Plan& plan, const PlanOptions& options,
 /// Whether the backend computes it by a routine that writes in the order of what it reads.
 bool followsOrder(const KernelProgram& program, const Backend* backend);
 
-/// Phase 8: traffic and predicted time of every step.
-void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend);
+/// Phase 8: traffic and predicted time of every step; of those before `progress`, if there is any,
+/// is cancelled, as prices may take long.
+void predictSteps(Plan& plan, const DeviceProfile& profile, const Backend* backend,
+                  const Progress* progress = nullptr);
 
 /// Phase 9: plans of the bodies of If, Loop and Scan, and figures of their steps from them
 /// (body_plans.cpp).

@@ -43,6 +43,14 @@ PlanOptions optionsFor(const Target& target, const Backend& backend) {
     return options;
 }
 
+/// Stops the work when all nodes are lowered.
+struct StopsLate : Progress {
+    void report(std::string_view stage, size_t done, size_t total) override {
+        if (stage == "lower" && done + 1 == total)
+            cancel();
+    }
+};
+
 std::shared_ptr<const Plan> planned(const Graph& graph, const Target& target,
                                     const Backend& backend) {
     Progress progress;
@@ -142,6 +150,19 @@ TEST(GpuLayouts, AreNeverSlowerThanRulesOrTheModelsOrderInHalf) {
 
 TEST(GpuLayouts, NorInFloatOnASmallerDevice) {
     expectNeverSlower("l4", false);
+}
+
+TEST(GpuLayouts, ASearchThatIsCancelledGivesNoPlan) {
+    const Target target("h200");
+    PlanOptions options = optionsFor(target, *target.backend);
+    options.recompute = options.groupSmall = false; // phases between that look for themselves
+    StopsLate progress;
+    const auto plan = makePlan(std::make_shared<const Graph>(preparedGraph(
+                                   "(float[4,64,14,14] x, float[64,64,3,3] w) => "
+                                   "(float[4,64,12,12] y) { a = Conv(x, w)  y = Relu(a) }")),
+                               options, progress);
+    ASSERT_FALSE(plan);
+    EXPECT_EQ(plan.error().code, "cancelled");
 }
 
 TEST(GpuLayouts, AnElementwiseStepPaysForTwoOrdersAndForNoneThatItsOperandsShare) {

@@ -81,10 +81,10 @@ struct Before {
         items.emplace(plan, nodes, options, cache);
     }
 
-    double chosen() { return planner::cheapestOrders(*items, plan.values.size()).seconds; }
+    double chosen() { return planner::cheapestOrders(*items, plan.values.size(), {}).seconds; }
 
     double with(const OrderLabels& labels) {
-        return planner::cheapestOrders(*items, plan.values.size(), &labels).seconds;
+        return planner::cheapestOrders(*items, plan.values.size(), {}, &labels).seconds;
     }
 
     double all(uint8_t label) {
