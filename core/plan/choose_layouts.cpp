@@ -352,7 +352,38 @@ std::optional<LayoutRecord> decideCopies(const Plan& plan, LayoutItems& items, P
     return record;
 }
 
+/// Names of values that lie in other orders, of those that both plans have.
+std::vector<std::string> differing(const Plan& a, const Plan& b) {
+    std::map<std::string, const PlanValue*> others;
+    for (const PlanValue& value : b.values)
+        if (value.residence != Residence::Host && value.residence != Residence::Constant)
+            others.emplace(value.name, &value);
+    std::vector<std::string> out;
+    for (const PlanValue& value : a.values)
+        if (const auto other = others.find(value.name);
+            value.residence != Residence::Host && value.residence != Residence::Constant &&
+            other != others.end() && other->second->strides.size() == value.extents.size() &&
+            !sameOrder(value.extents, value.strides, other->second->strides))
+            out.push_back(value.name);
+    return out;
+}
+
 } // namespace
+
+LayoutRecord beatenSearch(const Plan& taken, const Plan& searched, const char* name) {
+    LayoutRecord record{
+        differing(taken, searched),        name, "by search", taken.totalPredicted().seconds,
+        searched.totalPredicted().seconds, {}};
+    const std::string is = fmt::format("{:.4g}", record.seconds * 1e6);
+    const std::string was = fmt::format("{:.4g}", record.secondsRejected * 1e6);
+    record.reason = {"cost",
+                     fmt::format("predicted {} us for the whole plan with these values {}, {} us "
+                                 "by search",
+                                 is, name, was),
+                     "",
+                     {{"chosen_us", is}, {"rejected_us", was}}};
+    return record;
+}
 
 Result<void> chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const PlanOptions& options,
                            const LowerCache& cache, const std::vector<Extents>& offered,

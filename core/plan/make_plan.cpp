@@ -11,8 +11,6 @@
 #include "core/plan/reuse_distance.h"
 #include "core/plan/step_work.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -311,14 +309,20 @@ Result<void> lay(Plan& plan, std::vector<planner::PlannedNode>& nodes,
     return {};
 }
 
-Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
-                                        const planner::PlanRound& options, LowerCache& cache,
-                                        Progress& progress) {
-    auto plan = std::make_shared<Plan>();
-    plan->form = options;
-    plan->precision = options.precision;
-    plan->strict = options.strict;
-    auto nodes = planner::lowerNodes(graph, options, cache, plan->splits, progress);
+/// A plan in front of phase 2c, from where each choice of layouts goes on.
+struct BeforeLayouts {
+    Plan plan;
+    std::vector<planner::PlannedNode> nodes;
+};
+
+Result<BeforeLayouts> beforeLayouts(std::shared_ptr<const Graph> graph,
+                                    const planner::PlanRound& options, LowerCache& cache,
+                                    Progress& progress) {
+    BeforeLayouts out;
+    out.plan.form = options;
+    out.plan.precision = options.precision;
+    out.plan.strict = options.strict;
+    auto nodes = planner::lowerNodes(graph, options, cache, out.plan.splits, progress);
     if (!nodes)
         return failure(nodes.error());
     if (options.recompute) {
@@ -327,25 +331,31 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
         auto recomputes = planner::recomputeShared(graph, *nodes, options, cache, progress);
         if (!recomputes)
             return failure(recomputes.error());
-        plan->recomputes = std::move(*recomputes);
+        out.plan.recomputes = std::move(*recomputes);
     }
     if (options.groupSmall && options.stridedViews && !options.strict) {
         auto joined = planner::joinProducts(graph, *nodes, options, cache, progress);
         if (!joined)
             return failure(joined.error());
-        plan->groups = std::move(*joined);
+        out.plan.groups = std::move(*joined);
     }
-    plan->graph = graph;
+    out.plan.graph = graph;
     planner::orderLate(*graph, *nodes);
     planner::orderFixedFirst(*graph, *nodes, options);
-    planner::makeValuesAndSteps(*plan, *nodes);
-    if (auto sized = planner::checkSizes(*plan); !sized)
+    planner::makeValuesAndSteps(out.plan, *nodes);
+    if (auto sized = planner::checkSizes(out.plan); !sized)
         return failure(sized.error());
-    planner::classifySteps(*plan, options);
-    if (auto laid = lay(*plan, *nodes, options, cache, progress); !laid)
-        return failure(laid.error());
+    planner::classifySteps(out.plan, options);
+    out.nodes = std::move(*nodes);
+    return out;
+}
+
+/// Phases 3 to 8.
+Result<std::shared_ptr<Plan>> afterLayouts(BeforeLayouts from, const planner::PlanRound& options,
+                                           Progress& progress) {
+    auto plan = std::make_shared<Plan>(std::move(from.plan));
     ViewKinds kinds = options.stridedViews ? ViewKinds::Strided : ViewKinds::Contiguous;
-    if (auto resolved = planner::resolveViews(*plan, *nodes, kinds); !resolved)
+    if (auto resolved = planner::resolveViews(*plan, from.nodes, kinds); !resolved)
         return failure(resolved.error());
     planner::findFixed(*plan, options);
     if (options.stridedViews) {
@@ -370,50 +380,64 @@ Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
     return plan;
 }
 
-/// Names of values that lie in other orders, of those that both plans have.
-std::vector<std::string> differing(const Plan& a, const Plan& b) {
-    const planner::ValueOrders orders = ordersOf(b);
-    std::vector<std::string> out;
-    for (const PlanValue& value : a.values)
-        if (const auto other = orders.find(value.name);
-            value.residence != Residence::Host && value.residence != Residence::Constant &&
-            other != orders.end() && other->second.size() == value.extents.size() &&
-            !sameOrder(value.extents, value.strides, other->second))
-            out.push_back(value.name);
+Result<std::shared_ptr<Plan>> planRound(std::shared_ptr<const Graph> graph,
+                                        const planner::PlanRound& options, LowerCache& cache,
+                                        Progress& progress) {
+    auto from = beforeLayouts(std::move(graph), options, cache, progress);
+    if (!from)
+        return failure(from.error());
+    if (auto laid = lay(from->plan, from->nodes, options, cache, progress); !laid)
+        return failure(laid.error());
+    return afterLayouts(std::move(*from), options, progress);
+}
+
+/// All that a choice of layouts decided.
+std::vector<Extents> laidOf(const BeforeLayouts& from) {
+    std::vector<Extents> out(1);
+    for (const planner::PlannedNode& node : from.nodes)
+        out[0].push_back(node.isCopied ? 1 : 0);
+    for (const PlanValue& value : from.plan.values)
+        out.push_back(value.strides);
     return out;
 }
 
 /// The search sees steps before they are grouped and Concats before they are views, and follows
-/// some states alone: where the whole plan by the backend's rules, or in the model's order, is
-/// predicted to be faster, that is `best`, and round.choice says so.
-Result<void> beatenByRules(std::shared_ptr<Plan>& best, const std::shared_ptr<const Graph>& graph,
-                           planner::PlanRound& round, LowerCache& cache, Progress& progress) {
+/// some states alone: the plan is the one by search, by the backend's rules or in the model's order
+/// that is predicted to be fastest as a whole.
+Result<std::shared_ptr<Plan>> fastestRound(std::shared_ptr<const Graph> graph,
+                                           planner::PlanRound round, LowerCache& cache,
+                                           Progress& progress) {
     using planner::LayoutChoiceBy;
     constexpr double rounding = 1e-9; // sums in another order
-    planner::PlanRound other = round;
-    for (const LayoutChoiceBy choice : {LayoutChoiceBy::Votes, LayoutChoiceBy::Nobody}) {
-        other.choice = choice;
-        auto plan = planRound(graph, other, cache, progress);
+    const auto from = beforeLayouts(std::move(graph), round, cache, progress);
+    if (!from)
+        return failure(from.error());
+    std::vector<std::vector<Extents>> made;
+    std::shared_ptr<Plan> searched, best;
+    const char* name = nullptr;
+    for (const LayoutChoiceBy choice :
+         {LayoutChoiceBy::Search, LayoutChoiceBy::Votes, LayoutChoiceBy::Nobody}) {
+        round.choice = choice;
+        BeforeLayouts next = *from;
+        if (auto laid = lay(next.plan, next.nodes, round, cache, progress); !laid)
+            return failure(laid.error());
+        made.push_back(laidOf(next));
+        if (std::find(made.begin(), made.end(), made.back()) != made.end() - 1)
+            continue; // the same plan again
+        auto plan = afterLayouts(std::move(next), round, progress);
         if (!plan)
             return failure(plan.error());
-        const double is = (*plan)->totalPredicted().seconds;
-        const double was = best->totalPredicted().seconds;
-        if (is >= was * (1 - rounding))
+        if (!searched)
+            searched = *plan;
+        if (best &&
+            (*plan)->totalPredicted().seconds >= best->totalPredicted().seconds * (1 - rounding))
             continue;
-        const char* name = choice == LayoutChoiceBy::Votes ? "by rules" : "as in the model";
-        LayoutRecord record{differing(**plan, *best), name, "by search", is, was, {}};
-        record.reason = {"cost",
-                         fmt::format("predicted {:.4g} us for the whole plan with these values {}, "
-                                     "{:.4g} us by search",
-                                     is * 1e6, name, was * 1e6),
-                         "",
-                         {{"chosen_us", fmt::format("{:.4g}", is * 1e6)},
-                          {"rejected_us", fmt::format("{:.4g}", was * 1e6)}}};
-        (*plan)->layouts.push_back(std::move(record));
         best = std::move(*plan);
-        round.choice = choice;
+        name = choice == LayoutChoiceBy::Votes ? "by rules" : "as in the model";
     }
-    return {};
+    if (best != searched)
+        best->layouts.push_back(planner::beatenSearch(*best, *searched, name));
+    return best;
 }
 
 } // namespace
@@ -436,14 +460,12 @@ Result<std::shared_ptr<const Plan>> makePlan(std::shared_ptr<const Graph> graph,
     constexpr int mostRounds = 3;
     LowerCache cache;
     planner::PlanRound round{options};
-    auto best = planRound(graph, round, cache, progress);
-    if (best && (*best)->pricedLayouts && orderPricingOf(options.backend))
-        if (auto compared = beatenByRules(*best, graph, round, cache, progress); !compared)
-            return failure(compared.error());
+    const bool hasPrices = orderPricingOf(options.backend) != nullptr;
+    auto best = hasPrices && !options.strict ? fastestRound(graph, round, cache, progress)
+                                             : planRound(graph, round, cache, progress);
     // What lies otherwise may be fused otherwise, which may let it lie otherwise. Cuts know what
     // orders cost from the time model alone.
-    const bool asksAgain = !orderPricingOf(options.backend);
-    for (int i = 1; best && asksAgain && !isSettled(**best) && i < mostRounds; ++i) {
+    for (int i = 1; best && !hasPrices && !isSettled(**best) && i < mostRounds; ++i) {
         const planner::ValueOrders orders = ordersOf(**best);
         round.orders = &orders;
         auto next = planRound(graph, round, cache, progress);

@@ -107,6 +107,10 @@ Result<void> chooseLayouts(Plan& plan, std::vector<PlannedNode>& nodes, const Pl
                            const LowerCache& cache, const std::vector<Extents>& offered,
                            const Progress& progress);
 
+/// Of a whole plan that was taken in place of the one by search, whose records say nothing of it;
+/// `name` says how its values lie.
+LayoutRecord beatenSearch(const Plan& taken, const Plan& searched, const char* name);
+
 /// What times are predicted by.
 struct Pricing {
     const DeviceProfile& profile;

@@ -93,8 +93,15 @@ SeenThree seenThree(const ChoiceList& list, const Target& target, bool narrow) {
         out.wrong = "a plan has another price than it was chosen for";
     out.changed = is < ofModel / rounding;
     out.fasterThanRules = is < 0.98 * voted;
-    for (const LayoutRecord& record : searched->layouts)
-        out.byRules = out.byRules || record.rejected == "by search";
+    for (const LayoutRecord& record : searched->layouts) {
+        if (record.rejected != "by search")
+            continue;
+        out.byRules = true;
+        if (std::abs(record.seconds - is) > 1e-9 * is || record.secondsRejected <= is)
+            out.wrong = "a record has other prices than the plans it compares";
+        if (searched->layouts.size() != 1)
+            out.wrong = "a record of a search whose plan was not taken";
+    }
     return out;
 }
 
