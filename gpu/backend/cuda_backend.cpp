@@ -27,7 +27,8 @@ public:
     CudaBackend(CudaOptions options, std::shared_ptr<Device> device, const std::string& folder,
                 TuneStore store)
         : m_options(std::move(options)), m_device(std::move(device)),
-          m_profile(profileOf(m_device->facts())), m_prices(m_profile), m_store(std::move(store)) {
+          m_profile(profileOf(m_device->facts())), m_prices(m_profile, m_options.tune.without),
+          m_store(std::move(store)) {
         openSources(folder);
     }
 

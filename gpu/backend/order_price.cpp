@@ -4,6 +4,7 @@
 #include "core/cost/decision.h"
 #include "gpu/kernels/variant_table.h"
 #include "gpu/libs/cublaslt_call.h"
+#include "gpu/tune/left_out.h"
 #include "gpu/tune/tactic_key.h"
 #include "gpu/tune/tuner.h"
 
@@ -76,6 +77,8 @@ const OrderPrices::Kernels& OrderPrices::kernelsFor(const KernelRequest& request
     }
     Kernels kernels, plain;
     for (const KernelSet& set : emitAll(request).accepted) {
+        if (whyLeftOut(set.variant, true, m_without, {}))
+            continue;
         TacticFacts facts;
         facts.numeric = set.numeric;
         if (!whyIllegal(facts, request.allowed, request.workspaceLimit))

@@ -12,7 +12,7 @@ namespace {
 class PlanningBackend final : public Backend, public OrderPricing {
 public:
     PlanningBackend(const DeviceProfile& profile, std::vector<std::string> without)
-        : m_profile(profile), m_without(std::move(without)), m_prices(profile) {}
+        : m_profile(profile), m_without(std::move(without)), m_prices(profile, m_without) {}
 
     std::string name() const override { return "cuda"; }
 
