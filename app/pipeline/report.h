@@ -139,6 +139,13 @@ struct BodyReport {
 /// full size that pass through a kernel's own memory.
 struct RunFigures {
     int64_t launches = 0, logicalBytes = 0, intermediateBuffers = 0, peakBytes = 0;
+    int64_t flops = 0;
+
+    /// FLOP per byte that its kernels move.
+    double intensity() const {
+        return logicalBytes != 0 ? static_cast<double>(flops) / static_cast<double>(logicalBytes)
+                                 : 0;
+    }
 };
 
 /// One side, before or after fusion.
@@ -161,7 +168,7 @@ struct SideReport {
     /// Steps take their memory in turns: the largest counts.
     RunFigures asRun() const {
         RunFigures out{static_cast<int64_t>(launches), traffic.logical(), intermediateBuffers,
-                       peakBytes};
+                       peakBytes, flops};
         int64_t scratch = 0;
         for (const KernelReport& kernel : kernels) {
             if (kernel.hidden.launches == 0) // done while preparing: none of the figures has it
@@ -175,10 +182,11 @@ struct SideReport {
         return out;
     }
 
-    /// FLOP per logical byte, of those that its kernels move.
+    /// FLOP per logical byte of its plan.
     double intensity() const {
-        const int64_t bytes = asRun().logicalBytes;
-        return bytes != 0 ? static_cast<double>(flops) / static_cast<double>(bytes) : 0;
+        return traffic.logical()
+                   ? static_cast<double>(flops) / static_cast<double>(traffic.logical())
+                   : 0;
     }
 
     /// With one it was not measured as what it could be.

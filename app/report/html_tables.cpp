@@ -127,8 +127,9 @@ std::string sidesTable(const Report& r) {
             row(traffic.name, 0, 0, countedText(traffic.before), countedText(traffic.after));
     sizes("peak memory", ranBefore.peakBytes, ranAfter.peakBytes);
     counts("intermediate buffers", ranBefore.intermediateBuffers, ranAfter.intermediateBuffers);
-    row("arithmetic intensity", b.intensity(), a.intensity(),
-        fmt::format("{:.1f} FLOP/B", b.intensity()), fmt::format("{:.1f} FLOP/B", a.intensity()));
+    row("arithmetic intensity", ranBefore.intensity(), ranAfter.intensity(),
+        fmt::format("{:.1f} FLOP/B", ranBefore.intensity()),
+        fmt::format("{:.1f} FLOP/B", ranAfter.intensity()));
     row("time, predicted", b.predictedSeconds, a.predictedSeconds, secondsText(b.predictedSeconds),
         secondsText(a.predictedSeconds));
     row("time, measured (p10 .. p90)", b.measured ? b.measured->median : 0,

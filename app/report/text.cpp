@@ -100,8 +100,9 @@ std::string sidesText(const Report& r) {
             table.row({row.name, countedText(row.before), countedText(row.after), ""});
     bytes("peak memory", ranBefore.peakBytes, ranAfter.peakBytes);
     count("intermediate buffers", ranBefore.intermediateBuffers, ranAfter.intermediateBuffers);
-    table.row({"arithmetic intensity", fmt::format("{:.1f} FLOP/B", b.intensity()),
-               fmt::format("{:.1f} FLOP/B", a.intensity()), change(b.intensity(), a.intensity())});
+    table.row({"arithmetic intensity", fmt::format("{:.1f} FLOP/B", ranBefore.intensity()),
+               fmt::format("{:.1f} FLOP/B", ranAfter.intensity()),
+               change(ranBefore.intensity(), ranAfter.intensity())});
     table.row({"time, predicted", secondsText(b.predictedSeconds), secondsText(a.predictedSeconds),
                change(b.predictedSeconds, a.predictedSeconds)});
     table.row({"time, measured (p10 .. p90)", measuredText(b.measured), measuredText(a.measured),
