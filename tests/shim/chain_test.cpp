@@ -12,21 +12,6 @@ namespace {
 using namespace fuselage;
 using namespace fuselage::gpu_suite;
 
-Prepared caseOf(const std::string& name) {
-    for (const Case& source : cases())
-        if (source.name == name)
-            return prepare(source);
-    return {};
-}
-
-std::vector<ReferenceValue> dataFor(const KernelProgram& program) {
-    Random random;
-    std::vector<ReferenceValue> out;
-    for (const OperandType& input : program.inputs)
-        out.push_back(gpu_suite::dataFor(input, false, random));
-    return out;
-}
-
 /// One kind after the other: where a mean is large beside what is left of it, where nothing is
 /// left, where one element decides, where elements are the largest or smallest of their type.
 void makeRowsHard(ReferenceValue& rows) {
@@ -54,9 +39,9 @@ TEST(ChainRow, hardRowsAgreeWithTheEvaluator) {
     for (const char* name : {"chain_norm", "chain_norm_tiles", "chain_norm_wide",
                              "chain_norm_groups", "chain_norm_groups_wide"}) {
         SCOPED_TRACE(name);
-        const Prepared prepared = caseOf(name);
+        const Prepared prepared = preparedNamed(name);
         ASSERT_TRUE(prepared.program);
-        std::vector<ReferenceValue> inputs = dataFor(*prepared.program);
+        std::vector<ReferenceValue> inputs = inputsFor(*prepared.program);
         makeRowsHard(inputs[0]);
         const std::vector<ReferenceValue> wanted = wantedFor(*prepared.program, inputs);
         const gpu::Candidates candidates = gpu::emitAll(prepared.request);

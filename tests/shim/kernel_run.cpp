@@ -274,6 +274,21 @@ bool copiesLater(const gpu::KernelSet& set) {
 
 } // namespace
 
+Prepared preparedNamed(const std::string& name) {
+    for (const Case& source : cases())
+        if (source.name == name)
+            return prepare(source);
+    return {};
+}
+
+std::vector<ReferenceValue> inputsFor(const KernelProgram& program) {
+    Random random;
+    std::vector<ReferenceValue> out;
+    for (const OperandType& input : program.inputs)
+        out.push_back(dataFor(input, false, random));
+    return out;
+}
+
 void runSet(const gpu::KernelRequest& request, const gpu::KernelSet& set,
             const std::vector<ReferenceValue>& inputs, const std::vector<ReferenceValue>& wanted) {
     for (const bool other : {false, true})

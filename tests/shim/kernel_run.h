@@ -6,6 +6,7 @@
 
 #include "gpu/emit/emit.h"
 #include "tests/shim/simt_launch.h"
+#include "tests/shim/suite.h"
 #include "tests/shim/suite_data.h"
 
 #include <string>
@@ -32,6 +33,12 @@ struct LaunchOrder {
     /// its threads until they have waited (simt::Launch::gate).
     bool early = false;
 };
+
+/// The suite's case of that name; without a program if there is none.
+Prepared preparedNamed(const std::string& name);
+
+/// Random numbers, the same at each call.
+std::vector<ReferenceValue> inputsFor(const KernelProgram& program);
 
 /// All must be in the linked suite.
 void launchAll(const gpu::KernelSet& set, const Arena& arena, const LaunchOrder& order = {});

@@ -11,25 +11,15 @@ namespace {
 using namespace fuselage;
 using namespace fuselage::gpu_suite;
 
-Prepared caseOf(const std::string& name) {
-    for (const Case& source : cases())
-        if (source.name == name)
-            return prepare(source);
-    return {};
-}
-
 class Mutants : public testing::TestWithParam<Mutant> {};
 
 TEST_P(Mutants, areFound) {
     const Mutant& mutant = GetParam();
-    const Prepared prepared = caseOf(mutant.source);
+    const Prepared prepared = preparedNamed(mutant.source);
     ASSERT_TRUE(prepared.program);
     const gpu::KernelSet wrong = mutated(prepared.request, mutant);
     ASSERT_EQ(wrong.kernels.size(), 1U) << "its place is not in the text";
-    Random random;
-    std::vector<ReferenceValue> inputs;
-    for (const OperandType& input : prepared.program->inputs)
-        inputs.push_back(dataFor(input, false, random));
+    const std::vector<ReferenceValue> inputs = inputsFor(*prepared.program);
     const std::string failures =
         failuresOf(prepared.request, wrong, inputs, wantedFor(*prepared.program, inputs));
     EXPECT_NE(failures.find(mutant.found), std::string::npos)
