@@ -14,8 +14,10 @@
 using namespace fuselage;
 using fuselage::test::ImageGraph;
 using fuselage::test::ImageSizes;
+using fuselage::test::isLast;
 using fuselage::test::lookAtSeeds;
 using fuselage::test::preparedGraph;
+using fuselage::test::valueNamed;
 using testing_support::ChoiceList;
 using testing_support::Choices;
 using testing_support::RuledLayouts;
@@ -120,18 +122,6 @@ size_t expectNeverSlower(const char* device, bool narrow) {
     EXPECT_GT(changed, 15U) << "the generator does not reach what it is for";
     EXPECT_GT(faster, 5U) << "rules are as good everywhere";
     return byRules;
-}
-
-const PlanValue& valueNamed(const Plan& plan, const std::string& name) {
-    for (const PlanValue& value : plan.values)
-        if (value.name == name)
-            return value;
-    ADD_FAILURE() << "no value " << name;
-    return plan.values.front();
-}
-
-bool isLast(const PlanValue& value) {
-    return sameOrder(value.extents, value.strides, channelsLast(value.extents));
 }
 
 /// Of the one step of a graph, with its first operand and its result in these orders.

@@ -2,14 +2,31 @@
 // Random graphs whose steps want different orders of memory.
 #pragma once
 
+#include "core/kernel/layout_work.h"
 #include "core/passes/passes.h"
+#include "core/plan/plan.h"
 #include "tests/support/choices.h"
 #include "tests/unit/passes_support.h"
+
+#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 namespace fuselage::test {
+
+inline const PlanValue& valueNamed(const Plan& plan, const std::string& name) {
+    for (const PlanValue& value : plan.values)
+        if (value.name == name)
+            return value;
+    ADD_FAILURE() << "no value " << name;
+    return plan.values.front();
+}
+
+/// Channels innermost.
+inline bool isLast(const PlanValue& value) {
+    return sameOrder(value.extents, value.strides, channelsLast(value.extents));
+}
 
 struct ImageSizes {
     int64_t images = 1;

@@ -15,11 +15,13 @@
 
 using namespace fuselage;
 using fuselage::test::ImageGraph;
+using fuselage::test::isLast;
 using fuselage::test::isNear;
 using fuselage::test::lookAtSeeds;
 using fuselage::test::outputsOfPlan;
 using fuselage::test::planFor;
 using fuselage::test::preparedGraph;
+using fuselage::test::valueNamed;
 using planner::OrderLabels;
 using testing_support::ChoiceList;
 using testing_support::Choices;
@@ -179,18 +181,6 @@ SeenLayouts seenLayouts(const ChoiceList& list) {
         if (!isNear(got[i], wanted[i], 1e-4, 1e-3))
             out.wrong = "another output " + std::to_string(i);
     return out;
-}
-
-const PlanValue& valueNamed(const Plan& plan, const std::string& name) {
-    for (const PlanValue& value : plan.values)
-        if (value.name == name)
-            return value;
-    ADD_FAILURE() << "no value " << name;
-    return plan.values.front();
-}
-
-bool isLast(const PlanValue& value) {
-    return sameOrder(value.extents, value.strides, channelsLast(value.extents));
 }
 
 } // namespace
