@@ -24,6 +24,10 @@ void inferIf(InferContext& context) {
     const Tensor* condition = context.constant(0);
     const bool decided = condition && condition->elementCount() == 1;
     for (size_t i = 0; i < context.outputCount() && i < yes.size() && i < no.size(); ++i) {
+        if (!decided && yes[i].dtype != no[i].dtype && yes[i].dtype != DType::Undefined &&
+            no[i].dtype != DType::Undefined)
+            return context.fail(fmt::format("result {} is {} of one branch and {} of the other", i,
+                                            nameOf(yes[i].dtype), nameOf(no[i].dtype)));
         if (decided)
             context.setOutput(i, condition->intAt(0) != 0 ? yes[i] : no[i]);
         else
