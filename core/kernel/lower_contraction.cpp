@@ -350,10 +350,7 @@ bool ContractionLowering::finishConvolution(const Composer& composer) {
     m_out.window = slidingWindowOf(m_node, x, m_out.space, Extents(w.begin() + 2, w.end()));
     auto dims = canonicalDims(m_resultMap, m_out.space, composer.space());
     if (!dims) {
-        m_reason = shapeReason(text(m_out.space), text(composer.space()),
-                               fmt::format("results take {} at {}, which is not one to one",
-                                           describe(m_node), text(m_resultMap)),
-                               "leave the reshape out of the match");
+        m_reason = notOneToOne(m_node, m_resultMap, m_out.space, composer.space());
         return false;
     }
     // Windows slide over the dims of what the pool reads: they must be the convolution's own.

@@ -64,10 +64,7 @@ std::variant<KernelProgram, DimSplit, Reason> attempt(const LowerBody& body, Nod
         return composer.reason();
     auto dims = pooled.scalar ? canonicalDims(pooled.map, out.space, space) : std::nullopt;
     if (!dims)
-        return shapeReason(text(out.space), text(space),
-                           fmt::format("results take {} at {}, which is not one to one",
-                                       describe(body.node(pool)), text(pooled.map)),
-                           "leave the reshape out of the match");
+        return notOneToOne(body.node(pool), pooled.map, out.space, space);
     ComposedTape tape = finishTape(composer, composed.results, pooled.scalar->type());
     out.epilogue = {std::move(tape.reads), std::move(tape.tape), std::move(composed.writes)};
     for (Access& read : out.epilogue.reads)

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 namespace fuselage {
 
@@ -167,6 +168,23 @@ std::optional<std::vector<uint32_t>> canonicalDims(const IndexMap& map, const Ex
         if (!seen[d] && space[d] != 1)
             return std::nullopt;
     return out;
+}
+
+Reason notOneToOne(const Node& anchor, const IndexMap& map, const Extents& extents,
+                   const Extents& space) {
+    std::set<uint32_t> read;
+    for (const DimIndex& index : map)
+        for (const IndexTerm& term : index.terms)
+            read.insert(term.dim);
+    bool isSpread = false;
+    for (uint32_t d = 0; d < space.size(); ++d)
+        isSpread |= space[d] > 1 && !read.contains(d);
+    return shapeReason(text(extents), text(space),
+                       fmt::format("results take {} at {}, which is {}", describe(anchor),
+                                   text(map),
+                                   isSpread ? "one element for many results" : "not one to one"),
+                       isSpread ? "leave what is spread over more elements out of the match"
+                                : "leave the reshape out of the match");
 }
 
 SlidingWindow slidingWindowOf(const Node& node, const Extents& x, const Extents& y,

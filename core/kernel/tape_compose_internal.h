@@ -165,6 +165,10 @@ std::variant<TracedOperand, DimSplit, Reason> traceOperand(const LowerBody& body
 std::optional<std::vector<uint32_t>> canonicalDims(const IndexMap& map, const Extents& extents,
                                                    const Extents& space);
 
+/// Why canonicalDims() gave none of the results behind `anchor`, which they take at `map`.
+Reason notOneToOne(const Node& anchor, const IndexMap& map, const Extents& extents,
+                   const Extents& space);
+
 /// How many splits to try before giving up.
 constexpr int maxAttempts = 32;
 
