@@ -179,15 +179,19 @@ bool Search::holdsConditions(const Block& block) {
                 return false;
             const std::string missing = missingIn(context(), condition.expression);
             const auto [found, expected] = sides();
-            return refuse({code::unknown,
-                           "a condition is not known: " +
-                               (missing.empty() ? "found " + found : "it asks for " + missing) +
-                               ", the rule wants " + expected,
-                           missing.empty()
-                               ? "give the dimension a number in the model, or drop this condition"
-                               : "ask for what this match has, or drop this condition",
-                           {{"found", found}, {"expected", expected}}},
-                          without);
+            const char* known =
+                expected.starts_with("== ")
+                    ? "give dimensions that are the same size one name, or a number, in the model, "
+                      "or drop this condition"
+                    : "give the dimension a number in the model, or drop this condition";
+            return refuse(
+                {code::unknown,
+                 "a condition is not known: " +
+                     (missing.empty() ? "found " + found : "it asks for " + missing) +
+                     ", the rule wants " + expected,
+                 missing.empty() ? known : "ask for what this match has, or drop this condition",
+                 {{"found", found}, {"expected", expected}}},
+                without);
         }
         Subject subject;
         if (m_isExplaining) {
