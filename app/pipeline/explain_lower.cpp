@@ -2,6 +2,7 @@
 // Fused nodes that no single kernel computes: the reason of `lower`, the kernels that the planner
 // made of them, and what one kernel would save.
 #include "app/pipeline/explain_internal.h"
+#include "app/pipeline/foreign_rules.h"
 
 #include <algorithm>
 #include <map>
@@ -72,6 +73,8 @@ void addSplits(const Analysis& analysis, FindingList& findings) {
         if (finding.sites.empty()) {
             finding.stage = Finding::Stage::Lower;
             finding.reason = split.reason;
+            if (isBuiltIn(rule->file)) // nobody should change it for this
+                finding.reason.flip.clear();
             finding.step = finding.steps = static_cast<uint32_t>(match->second->nodes.size());
             finding.parts = parts;
         }
