@@ -6,6 +6,7 @@
 #include "app/cli/rewrite_input.h"
 #include "app/cli/value_checks.h"
 #include "app/pipeline/explain.h"
+#include "app/quantize/pair_lint.h"
 #include "app/report/explain_text.h"
 
 #include <CLI/CLI.hpp>
@@ -44,6 +45,15 @@ Result<void> takeNodes(const std::vector<std::string>& given, const Graph& graph
     return {};
 }
 
+/// As `quantize --lint` says it.
+std::vector<app::PairRemark> lintPairs(const Graph& model, const Graph& fused) {
+    std::vector<app::PairRemark> out;
+    for (quantize::PairFinding& finding : quantize::lintPairs(model, fused))
+        out.push_back({std::move(finding.node), nameOf(finding.lint), std::move(finding.message),
+                       std::move(finding.fix), isAdvice(finding.lint)});
+    return out;
+}
+
 int run(Options& options) {
     ConsoleProgress progress(options.rewrite.quiet);
     auto opened = openForRewrite(options.model, options.rewrite, progress);
@@ -54,6 +64,7 @@ int run(Options& options) {
     explain.fuse = options.rewrite.fuse;
     explain.fuse.profile = device;
     explain.rules = options.rewrite.rules;
+    explain.lintPairs = lintPairs;
     if (auto taken = takeNodes(options.nodes, opened->model.graph, explain); !taken)
         return reportError(taken.error());
     auto explained = app::explainModel(opened->model, opened->library, explain, progress);

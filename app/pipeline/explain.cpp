@@ -272,6 +272,29 @@ bool concerns(const PairReport& pair, const std::string& node) {
                        [&](const PairReader& reader) { return reader.node == node; });
 }
 
+/// The pairs, and what is amiss with them; of a node that was asked for those that it has a part
+/// in.
+Result<void> addPairs(const LoadedModel& model, const RuleLibrary& library,
+                      const ExplainOptions& options, const Analysis& analysis, Explanation& out,
+                      Progress& progress) {
+    auto pairs =
+        pairEffects(model, library, options.fuse, *analysis.fused, *analysis.after.plan, progress);
+    if (!pairs)
+        return failure(pairs.error());
+    for (PairReport& pair : *pairs)
+        if (options.node.empty() || concerns(pair, options.node))
+            out.pairs.push_back(std::move(pair));
+    if (out.pairs.empty() || !options.lintPairs)
+        return {};
+    out.remarks = options.lintPairs(model.graph, *analysis.fused);
+    std::erase_if(out.remarks, [&](const PairRemark& remark) {
+        return !options.node.empty() && remark.node != options.node &&
+               std::ranges::none_of(
+                   out.pairs, [&](const PairReport& pair) { return concerns(pair, remark.node); });
+    });
+    return {};
+}
+
 } // namespace
 
 Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& library,
@@ -325,13 +348,11 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     for (FindingList::Entry& entry : entries)
         out.findings.push_back(std::move(entry.finding));
     addOrigins(model.graph, out);
-    auto pairs = pairEffects(model, library, options.fuse, *analysis->fused, *analysis->after.plan,
-                             progress);
-    if (!pairs)
-        return failure(pairs.error());
-    for (PairReport& pair : *pairs)
-        if (options.node.empty() || concerns(pair, options.node))
-            out.pairs.push_back(std::move(pair));
+    if (auto added = addPairs(model, library, options, *analysis, out, progress); !added)
+        return failure(added.error());
+    for (const PrecisionReport::Kept& kept : analysis->report.precision.kept)
+        if (options.node.empty() || kept.node == options.node)
+            out.kept.push_back(kept);
     if (!options.node.empty())
         for (const TraceEvent& event : analysis->trace.events)
             if (event.applied() && contains(event.nodes, options.node) &&

@@ -6,6 +6,8 @@
 #include "app/pipeline/analysis.h"
 #include "app/pipeline/explanation.h"
 
+#include <functional>
+
 namespace fuselage::app {
 
 struct ExplainOptions {
@@ -16,6 +18,8 @@ struct ExplainOptions {
     std::string node;
     std::string with = {}; ///< and this one too: what keeps the two apart
     size_t tries = 5;      ///< changes to try, from the first finding on; each runs all rules
+    /// Says what is amiss with the pairs of a model, given it and the fused one; may be empty.
+    std::function<std::vector<PairRemark>(const Graph& model, const Graph& fused)> lintPairs = {};
 };
 
 /// Errors: "usage.rule" and "usage.node" for unknown names, those of analyse().

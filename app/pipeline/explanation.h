@@ -4,6 +4,7 @@
 #pragma once
 
 #include "app/pipeline/pair_report.h"
+#include "app/pipeline/report.h"
 #include "core/rewrite/trace.h"
 
 #include <algorithm>
@@ -117,6 +118,9 @@ struct Explanation {
     std::vector<std::string> origins = {}; ///< of the node asked for, as the exporter says
     std::vector<std::string> notes = {};   ///< of LoadedModel
     std::vector<PairReport> pairs = {};    ///< of a quantised model; those of the node asked for
+    std::vector<PairRemark> remarks = {};  ///< the same of what is amiss with pairs
+    /// Nodes that stay in float32 beside others in 16 bits; the one asked for.
+    std::vector<PrecisionReport::Kept> kept = {};
 };
 
 } // namespace fuselage::app

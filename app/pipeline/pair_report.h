@@ -39,4 +39,13 @@ struct PairReport {
     }
 };
 
+/// What is amiss with the pair at a node, in the words of a lint.
+struct PairRemark {
+    std::string node;
+    std::string code;    ///< "pair-wrong-axis"
+    std::string message; ///< one sentence
+    std::string fix;     ///< what to change in the model
+    bool isAdvice;       ///< as right as what it advises, which the library does when it fuses
+};
+
 } // namespace fuselage::app

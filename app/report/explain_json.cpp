@@ -82,6 +82,14 @@ template <typename A> void fields(A& a, RuleStanding& r) {
     a("hints", r.hints);
 }
 
+template <typename A> void fields(A& a, PairRemark& r) {
+    a("node", r.node);
+    a("code", r.code);
+    a("message", r.message);
+    a("fix", r.fix);
+    a("is_advice", r.isAdvice);
+}
+
 /// What was done to the node asked for.
 struct Happened {
     const TraceEvent* event = nullptr;
@@ -126,6 +134,10 @@ std::string renderExplanationJson(const Explanation& e) {
     a("happened", happened);
     if (!e.pairs.empty())
         a("pairs", e.pairs);
+    if (!e.remarks.empty())
+        a("pair_lint", e.remarks);
+    if (!e.kept.empty())
+        a("stays_float32", e.kept);
     a("taken_matches", e.takenMatches);
     a("taken_rules", e.takenRules);
     a("absent_rules", e.absentRules);

@@ -183,6 +183,33 @@ std::string brief(const Finding& finding) {
     return fmt::format("[{}]\n   = {}\n", finding.reason.code, visible(what));
 }
 
+/// What is amiss with pairs, at most so many.
+std::string remarksText(const std::vector<PairRemark>& remarks, size_t most) {
+    std::string out;
+    for (size_t i = 0; i < remarks.size() && i < most; ++i)
+        out += visible(fmt::format("  {}: {} [{}]", remarks[i].node, remarks[i].message,
+                                   remarks[i].code)) +
+               (remarks[i].isAdvice ? "\n    advice: " : "\n    fix: ") + visible(remarks[i].fix) +
+               "\n";
+    if (remarks.size() > most)
+        out += fmt::format("  and {} more; `fuselage quantize --lint` has all\n",
+                           remarks.size() - most);
+    return out;
+}
+
+/// Nodes that stay in float32, at most so many.
+std::string keptText(const std::vector<PrecisionReport::Kept>& kept, size_t most) {
+    if (kept.empty())
+        return {};
+    std::string out = fmt::format("{} {} in float32\n", counted(kept.size(), "node"),
+                                  kept.size() == 1 ? "stays" : "stay");
+    for (size_t i = 0; i < kept.size() && i < most; ++i)
+        out += visible(fmt::format("  {}: {}", kept[i].node, kept[i].reason.message)) + "\n";
+    if (kept.size() > most)
+        out += fmt::format("  and {} more\n", kept.size() - most);
+    return out;
+}
+
 std::string rulesText(const Explanation& e) {
     using Align = TextTable::Align;
     std::string out =
@@ -256,6 +283,8 @@ std::string renderExplanation(const Explanation& e, size_t limit) {
                         "--rule NAME does\n",
                         counted(e.tidyRules, "rule"));
     out += renderPairs(e.pairs, std::max(limit, inFull), !e.node.empty());
+    out += remarksText(e.remarks, std::max(limit, inFull));
+    out += keptText(e.kept, std::max(limit, inFull));
     if (e.findings.empty() && e.happened.empty())
         out += e.takenMatches + e.tidyRules > 0 ? ""
                : e.with.empty()                 ? "no rule came near\n"

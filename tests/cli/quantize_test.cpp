@@ -58,6 +58,39 @@ TEST_F(CliQuantize, AdviceIsNothingAmiss) {
     EXPECT_TRUE(ran.output.ends_with("0 findings, 1 piece of advice\n")) << ran.output;
 }
 
+TEST_F(CliQuantize, ExplainSaysWhatTheLintSaysOfTheNodeAskedFor) {
+    writeText("g (float[2,2] x) => (float[2,2] y, float[2,2] z) <int8[2,2] w8 = {1, 2, 3, 4}, "
+              "float[2] t = {0.5, 0.25}, float s = {0.5}, int8 o = {0}> "
+              "{ q = QuantizeLinear(x, s, o) f = DequantizeLinear(q, s, o) "
+              "v = DequantizeLinear<axis=0>(w8, t) y = MatMul(f, v) "
+              "q2 = QuantizeLinear(y, s, o) f2 = DequantizeLinear(q2, s, o) z = Softmax(f2) }");
+    const std::string lint = run({"quantize", "m.onnx", "--lint", "-q"}).output;
+    expectHas(lint, "[pair-wrong-axis]");
+    expectHas(lint, "[pair-unused]");
+    const std::string all = outputOf({"explain", "m.onnx"});
+    expectHas(all, "[pair-wrong-axis]\n    fix: quantise it again with axis = 1");
+    expectHas(all, "[pair-unused]\n    fix: ");
+    const std::string one = outputOf({"explain", "m.onnx", "--node", "y"});
+    expectHas(one, "[pair-wrong-axis]");
+    const std::string other = outputOf({"explain", "m.onnx", "--node", "z"});
+    expectHas(other, "[pair-unused]");
+    EXPECT_FALSE(has(other, "[pair-wrong-axis]")) << other;
+    const std::string report = outputOf({"explain", "m.onnx", "--json"});
+    expectHas(report, "\"pair_lint\": [");
+}
+
+TEST_F(CliQuantize, ExplainSaysWhichNodesStayInFloat32) {
+    writeText("g (float[2,2] x) => (float[2,2] y) <float[2,2] w = {1, 2, 3, 1000000}> "
+              "{ m = MatMul(x, w) y = Relu(m) }");
+    expectHas(outputOf({"explain", "m.onnx", "--precision", "fp16"}),
+              "2 nodes stay in float32\n  MatMul: weight `w` holds 1000000, which float16 cannot "
+              "store\n");
+    const std::string one = outputOf({"explain", "m.onnx", "--precision", "fp16", "--node", "y"});
+    expectHas(one, "1 node stays in float32\n  Relu: ");
+    EXPECT_FALSE(has(one, "holds 1000000")) << one;
+    EXPECT_FALSE(has(outputOf({"explain", "m.onnx"}), "in float32"));
+}
+
 TEST_F(CliQuantize, LintNamesTheNodeTheFindingAndWhatToDo) {
     writeProduct("q = QuantizeLinear(x, s, three) f = DequantizeLinear(q, s, three) "
                  "v = DequantizeLinear<axis=1>(w8, t) m = MatMul(f, v)");
