@@ -98,8 +98,15 @@ std::set<std::string> tidyRules(const RuleLibrary& library) {
     return out;
 }
 
-/// Complete matches that lost their nodes are normal, and so are rules of the library for networks
-/// of another kind, and those that tidy: one line for all, unless asked for.
+/// By an `unless` a rule of the library leaves nodes to others, and others have them.
+bool isLeftToOthers(const Finding& finding) {
+    return finding.stage == Finding::Stage::Match && finding.reason.code == code::unless &&
+           isBuiltIn(finding.file) && finding.openSites() == 0;
+}
+
+/// Complete matches that lost their nodes are normal, and those that were left to others, and so
+/// are rules of the library for networks of another kind, and those that tidy: one line for all,
+/// unless asked for.
 void setNormalAside(const RuleLibrary& library, std::vector<FindingList::Entry>& entries,
                     Explanation& out) {
     std::set<std::string> rules, absent, tidy, held;
@@ -118,7 +125,8 @@ void setNormalAside(const RuleLibrary& library, std::vector<FindingList::Entry>&
             tidy.insert(entry.finding.rule);
             return true;
         }
-        if (entry.finding.stage != Finding::Stage::Select || !out.node.empty())
+        if ((entry.finding.stage != Finding::Stage::Select && !isLeftToOthers(entry.finding)) ||
+            !out.node.empty())
             return false;
         out.takenMatches += static_cast<uint32_t>(entry.finding.sites.size());
         rules.insert(entry.finding.rule);

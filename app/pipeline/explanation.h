@@ -104,10 +104,11 @@ struct RuleStanding {
 struct Explanation {
     std::string model, pipeline, decide, device;
     size_t nodesBefore = 0, nodesAfter = 0;
-    std::vector<RuleStanding> rules;     ///< those asked for, in rule order
-    std::vector<Finding> findings;       ///< what to look at first stands first
-    std::vector<TraceEvent> happened;    ///< what was done to the node asked for
-    uint32_t takenMatches = 0;           ///< complete matches that lost their nodes to others ...
+    std::vector<RuleStanding> rules;  ///< those asked for, in rule order
+    std::vector<Finding> findings;    ///< what to look at first stands first
+    std::vector<TraceEvent> happened; ///< what was done to the node asked for
+    /// Complete matches that lost their nodes to others, or left them to others by an `unless` ...
+    uint32_t takenMatches = 0;
     std::vector<std::string> takenRules; ///< ... and their rules; as findings only when asked for
     uint32_t absentRules = 0; ///< of the library, whose operators the model does not have
     uint32_t heldRules = 0; ///< of the library, whose nodes others took before it was searched for

@@ -256,6 +256,11 @@ std::string renderExplanation(const Explanation& e, size_t limit) {
     for (const std::string& planned : e.planned)
         out += visible(planned) + "\n";
     bool oneRule = e.rules.size() == 1 && e.node.empty();
+    if (!oneRule && e.node.empty() && !e.findings.empty() &&
+        std::ranges::all_of(e.findings, [](const Finding& finding) {
+            return finding.openSites() == 0 && !finding.sites.empty();
+        }))
+        out += "every place that came near is in a fusion already\n";
     for (size_t i = 0; i < e.findings.size() && i < limit; ++i) {
         const Finding& finding = e.findings[i];
         out += fmt::format(
@@ -268,8 +273,10 @@ std::string renderExplanation(const Explanation& e, size_t limit) {
         out += fmt::format("{} more {}; --limit shows them\n", e.findings.size() - limit,
                            e.findings.size() - limit == 1 ? "reason" : "reasons");
     if (e.takenMatches > 0)
-        out += fmt::format("{} of {} lost their nodes to other fusions; --rule NAME tells more\n",
-                           counted(e.takenMatches, "match"), counted(e.takenRules.size(), "rule"));
+        out +=
+            fmt::format("{} of {} lost their nodes, or leave them, to other fusions; --rule NAME "
+                        "tells more\n",
+                        counted(e.takenMatches, "match"), counted(e.takenRules.size(), "rule"));
     if (e.absentRules > 0)
         out += fmt::format("{} of the library want operators that the model does not have\n",
                            counted(e.absentRules, "rule"));
