@@ -94,6 +94,12 @@ std::unique_ptr<Backend> makePlanningBackend(BackendKind kind, const DeviceProfi
     return nullptr;
 }
 
+std::unique_ptr<Backend> planningBackendOf(const DeviceProfile& profile) {
+    return makePlanningBackend(profile.kind == DeviceKind::Gpu ? BackendKind::Cuda
+                                                               : BackendKind::Cpu,
+                               profile);
+}
+
 Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
                                  const std::string& folder, Progress& progress) {
 #if FUSELAGE_HAS_CUDA

@@ -106,6 +106,9 @@ MemoryOperations memoryOperations(const Plan& plan);
 std::unique_ptr<Backend> makePlanningBackend(BackendKind kind, const DeviceProfile& profile,
                                              const std::vector<std::string>& without = {});
 
+/// The same of the backend that a device of this kind has.
+std::unique_ptr<Backend> planningBackendOf(const DeviceProfile& profile);
+
 /// Every generated kernel of the plan as a CUDA file with a repro (gpu/backend/dump_kernels.h);
 /// says in one line what was written. Errors "save.write", "device.build".
 Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/explain.h"
 
+#include "app/pipeline/compiled.h"
 #include "app/pipeline/explain_internal.h"
 #include "app/pipeline/flip.h"
 #include "app/pipeline/foreign_rules.h"
@@ -320,6 +321,8 @@ Result<Explanation> explainModel(const LoadedModel& model, const RuleLibrary& li
     analysing.fuse.explain = true;
     analysing.everyNearMiss = !options.rule.empty();
     analysing.profile = *profile;
+    const std::unique_ptr<Backend> backend = planningBackendOf(*profile);
+    analysing.backend = backend.get();
     auto analysis = analyse(model, library, analysing, progress);
     if (!analysis)
         return failure(analysis.error());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/pipeline/flip.h"
 
+#include "app/pipeline/compiled.h"
 #include "app/pipeline/planned.h"
 #include "app/pipeline/prove/proof.h"
 #include "core/graph/bodies.h"
@@ -157,7 +158,8 @@ Result<std::shared_ptr<const Plan>> planToJudge(const Graph& fused, const RuleLi
     auto sized = withSizes(std::move(bound), {}, progress);
     if (!sized)
         return failure(sized.error());
-    const PlanRequest request{&*profile, nullptr, options.precision, options.strict,
+    const std::unique_ptr<Backend> backend = planningBackendOf(*profile);
+    const PlanRequest request{&*profile, backend.get(), options.precision, options.strict,
                               numericClasses(library)};
     auto side =
         planSide(std::make_shared<const Graph>(std::move(*sized)), Form::Fused, request, progress);

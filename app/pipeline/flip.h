@@ -43,7 +43,8 @@ struct FlipSide {
 };
 
 /// The plan of a fused graph that a change is judged by: for prediction, with options.dims and 1
-/// for other open dimensions. Errors: those of withSizes and planSide, unknown profile.
+/// for other open dimensions; on a GPU as its backend plans. Errors: those of withSizes and
+/// planSide, unknown profile.
 Result<std::shared_ptr<const Plan>> planToJudge(const Graph& fused, const RuleLibrary& library,
                                                 const FuseOptions& options, Progress& progress);
 
