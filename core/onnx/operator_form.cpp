@@ -3,14 +3,13 @@
 
 #include "core/onnx/model_file.h"
 #include "core/onnx/operator_body_internal.h"
+#include "core/onnx/parse_text_internal.h"
 #include "core/ops/op_schema.h"
 #include "core/support/number_text.h"
 
 #include <fmt/format.h>
-#include <onnx/defs/parser.h>
 
 #include <cstdint>
-#include <exception>
 #include <optional>
 
 namespace fuselage::model_io {
@@ -67,12 +66,8 @@ std::optional<Graph> graphOf(const std::string& text, const Call& described) {
     const size_t operands = described.inputs.size();
     ::onnx::ModelProto model;
     ::onnx::FunctionProto& function = *model.add_functions();
-    try {
-        if (!::onnx::OnnxParser::Parse(function, text.c_str()).IsOK())
-            return std::nullopt;
-    } catch (const std::exception&) {
+    if (!parseProblem(function, text).empty())
         return std::nullopt;
-    }
     function.set_domain(domainOfForms);
     model.set_ir_version(10);
     for (const auto& [domain, version] :

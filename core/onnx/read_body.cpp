@@ -3,17 +3,16 @@
 #include "core/onnx/check_node_internal.h"
 #include "core/onnx/normalise_internal.h"
 #include "core/onnx/operator_body_internal.h"
+#include "core/onnx/parse_text_internal.h"
 #include "core/onnx/reader_internal.h"
 #include "core/ops/op_schema.h"
 #include "core/ops/op_table.h"
 #include "core/support/processor.h"
 
 #include <fmt/format.h>
-#include <onnx/defs/parser.h>
 
 #include <algorithm>
 #include <cctype>
-#include <exception>
 
 namespace fuselage::model_io {
 
@@ -164,13 +163,8 @@ Result<::onnx::FunctionProto*> Reader::bodyFor(const ::onnx::NodeProto& node, Sc
     ::onnx::FunctionProto& function = at->second;
     if (!added)
         return &function;
-    try {
-        auto status = ::onnx::OnnxParser::Parse(function, written.text.c_str());
-        if (!status.IsOK())
-            return failure("load.body", status.ErrorMessage(), nodeLabel(node));
-    } catch (const std::exception& thrown) {
-        return failure("load.body", thrown.what(), nodeLabel(node));
-    }
+    if (const std::string problem = parseProblem(function, written.text); !problem.empty())
+        return failure("load.body", problem, nodeLabel(node));
     while (named && function.input_size() > node.input_size())
         function.mutable_input()->RemoveLast();
     while (named && function.output_size() > node.output_size())

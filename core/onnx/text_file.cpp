@@ -3,13 +3,12 @@
 // followed by the functions of its fused nodes: names are replaced by placeholders before parsing
 // and put back afterwards, and the text is cut into its definitions.
 #include "core/onnx/model_text.h"
+#include "core/onnx/parse_text_internal.h"
 #include "core/onnx/reader_internal.h"
 
 #include <fmt/format.h>
-#include <onnx/defs/parser.h>
 
 #include <algorithm>
-#include <exception>
 #include <set>
 
 namespace fuselage::model_io {
@@ -165,14 +164,8 @@ size_t definitionEnd(const std::string& text, size_t begin) {
 }
 
 template <typename Proto> Result<void> parseInto(Proto& proto, const std::string& text) {
-    try {
-        auto status = ::onnx::OnnxParser::Parse(proto, text.c_str());
-        if (!status.IsOK())
-            return syntax(status.ErrorMessage());
-    } catch (const std::exception& thrown) { // a number out of range
-        return syntax(fmt::format("a value cannot be read ({})", thrown.what()));
-    }
-    return {};
+    std::string problem = parseProblem(proto, text);
+    return problem.empty() ? Result<void>() : syntax(std::move(problem));
 }
 
 /// Applies `change` to every message inside `message`, itself included.

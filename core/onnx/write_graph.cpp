@@ -3,13 +3,11 @@
 #include "core/graph/bodies.h"
 #include "core/onnx/denormalise_internal.h"
 #include "core/onnx/metadata_internal.h"
+#include "core/onnx/parse_text_internal.h"
 #include "core/onnx/writer_internal.h"
 #include "core/ops/op_table.h"
 
 #include <fmt/format.h>
-#include <onnx/defs/parser.h>
-
-#include <exception>
 
 namespace fuselage::model_io {
 
@@ -61,13 +59,10 @@ bool typeAttributeTo(const std::string& text, AttributeProto& proto) {
     if (size_t dots = inner.find("..."); dots != std::string::npos)
         inner.erase(dots, 3); // "[...]" is "[]" in that syntax
     else if (inner.ends_with("[]"))
-        inner.erase(inner.size() - 2); // and no dimensions are no brackets
-    try {
-        if (::onnx::OnnxParser::Parse(*type, inner.c_str()).IsOK()) {
-            proto.set_type(AttributeProto::TYPE_PROTO);
-            return true;
-        }
-    } catch (const std::exception&) { // a number out of range: kept as text
+        inner.erase(inner.size() - 2);        // and no dimensions are no brackets
+    if (parseProblem(*type, inner).empty()) { // else it is kept as text
+        proto.set_type(AttributeProto::TYPE_PROTO);
+        return true;
     }
     proto.clear_tp();
     return false;

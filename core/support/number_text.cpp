@@ -23,6 +23,12 @@ double numberIn(const std::string& text, const char** end) {
     return number;
 }
 
+PlainNumbers::PlainNumbers() : m_before(::uselocale(plainLocale())) {}
+
+PlainNumbers::~PlainNumbers() {
+    ::uselocale(static_cast<locale_t>(m_before));
+}
+
 float floatIn(const std::string& text) {
     return ::strtof_l(text.c_str(), nullptr, plainLocale());
 }

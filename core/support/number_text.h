@@ -13,4 +13,17 @@ double numberIn(const std::string& text, const char** end = nullptr);
 /// The nearest float32, rounded once.
 float floatIn(const std::string& text);
 
+/// While it lives, functions of other libraries that this thread calls read and write numbers in
+/// the "C" locale. Ends in the thread that made it.
+class PlainNumbers {
+public:
+    PlainNumbers();
+    ~PlainNumbers();
+    PlainNumbers(const PlainNumbers&) = delete;
+    PlainNumbers& operator=(const PlainNumbers&) = delete;
+
+private:
+    void* m_before; ///< a locale_t
+};
+
 } // namespace fuselage

@@ -4,6 +4,7 @@
 #include "core/graph/text.h"
 #include "core/graph/verify.h"
 #include "core/onnx/model_file.h"
+#include "tests/unit/comma_locale.h"
 
 #include <gtest/gtest.h>
 
@@ -106,4 +107,18 @@ TEST(OnnxText, MistakesGiveAnErrorWithThePosition) {
         ASSERT_FALSE(graph) << bad;
         EXPECT_TRUE(graph.error().code.starts_with("load.")) << graph.error().code;
     }
+}
+
+TEST(OnnxText, NumbersHaveAPointInEveryLocale) {
+    const char* source = "g (float[1] x) => (float[1] y)\n"
+                         "<float[1] w = {0.5}>\n"
+                         "{\n"
+                         "   e = Elu <alpha = 0.125> (x)\n"
+                         "   y = Mul(e, w)\n"
+                         "}\n";
+    EXPECT_EQ(roundTrip(source), source);
+    const LocaleWithCommas locale;
+    if (!locale)
+        GTEST_SKIP() << "no locale with a decimal comma is installed";
+    EXPECT_EQ(roundTrip(source), source);
 }
