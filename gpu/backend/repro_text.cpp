@@ -39,6 +39,9 @@ __device__ void hostWaitBarrier(unsigned long long* barrier, unsigned parity);
 __device__ void hostFetchMap(const void* map);
 __device__ void hostCopyBox(void* to, const void* map, unsigned long long* barrier, const int* at,
                             int rank, unsigned blocks);
+__device__ void hostCopyPixels(void* to, const void* map, unsigned long long* barrier,
+                               const int* at, const unsigned short* offset, int rank,
+                               unsigned blocks);
 __device__ void hostMeetCluster();
 __device__ void hostArriveIn(unsigned block, unsigned long long* barrier);
 __device__ void hostWaitForCluster(unsigned long long* barrier, unsigned parity);
@@ -47,30 +50,54 @@ __device__ const unsigned (*hostGatherWarp(const unsigned (&mine)[count]))[count
 #endif
 )cpp";
 
-/// What a kernel with tensor maps needs besides: the driver's function, found at run time so that
+/// What a kernel with tensor maps needs besides: the driver's functions, found at run time so that
 /// nothing more is linked.
 const char* const mapFrame = R"cpp(
 #include <cuda.h>
 
 namespace repro {
 
-CUtensorMap tensorMap(CUtensorMapDataType type, void* memory, std::vector<cuuint64_t> dims,
-                      std::vector<cuuint64_t> strides, std::vector<cuuint32_t> box) {
+template <typename Encode> Encode encoder(const char* name) {
     void* found = nullptr;
     cudaDriverEntryPointQueryResult result;
-    check(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
-                                           cudaEnableDefault, &result),
-          "cuTensorMapEncodeTiled");
+    check(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result), name);
+    return reinterpret_cast<Encode>(found);
+}
+
+void checkMap(CUresult code, const char* name) {
+    if (code == CUDA_SUCCESS)
+        return;
+    std::fprintf(stderr, "%s: %d\n", name, static_cast<int>(code));
+    std::exit(2);
+}
+
+CUtensorMap tensorMap(CUtensorMapDataType type, void* memory, std::vector<cuuint64_t> dims,
+                      std::vector<cuuint64_t> strides, std::vector<cuuint32_t> box) {
+    const char* const name = "cuTensorMapEncodeTiled";
     const std::vector<cuuint32_t> ones(box.size(), 1);
     CUtensorMap out;
-    const CUresult code = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(found)(
-        &out, type, static_cast<cuuint32_t>(dims.size()), memory, dims.data(), strides.data(),
-        box.data(), ones.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-        CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (code != CUDA_SUCCESS) {
-        std::fprintf(stderr, "cuTensorMapEncodeTiled: %d\n", static_cast<int>(code));
-        std::exit(2);
-    }
+    checkMap(encoder<decltype(&cuTensorMapEncodeTiled)>(name)(
+                 &out, type, static_cast<cuuint32_t>(dims.size()), memory, dims.data(),
+                 strides.data(), box.data(), ones.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
+                 CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+             name);
+    return out;
+}
+
+/// Columns of `box[1]` pixels with `box[0]` channels; `steps` are of all dims.
+CUtensorMap pixelMap(CUtensorMapDataType type, void* memory, std::vector<cuuint64_t> dims,
+                     std::vector<cuuint64_t> strides, std::vector<cuuint32_t> box,
+                     std::vector<int> lower, std::vector<int> upper,
+                     std::vector<cuuint32_t> steps) {
+    const char* const name = "cuTensorMapEncodeIm2col";
+    CUtensorMap out;
+    checkMap(encoder<decltype(&cuTensorMapEncodeIm2col)>(name)(
+                 &out, type, static_cast<cuuint32_t>(dims.size()), memory, dims.data(),
+                 strides.data(), lower.data(), upper.data(), box[0], box[1], steps.data(),
+                 CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+             name);
     return out;
 }
 
@@ -318,14 +345,22 @@ std::string memoryText(const KernelArgument& argument) {
 /// "        CUtensorMap map0 = tensorMap(...);"
 std::string mapText(const TensorMapText& map, size_t number) {
     const auto list = [](const Extents& numbers) {
-        return joined(numbers, [](int64_t n) { return std::to_string(n); });
+        return ", {" + joined(numbers, [](int64_t n) { return std::to_string(n); }) + "}";
     };
-    return fmt::format("        CUtensorMap map{} = tensorMap({}, {}, {{{}}}, {{{}}}, {{{}}});\n",
-                       number,
+    std::string walk;
+    if (map.pixels) {
+        Extents steps = map.pixels->steps;
+        steps.insert(steps.begin(), 1);
+        steps.push_back(1);
+        walk = list(map.pixels->lower) + list(map.pixels->upper) + list(steps);
+    }
+    return fmt::format("        CUtensorMap map{} = {}({}, {}{}{}{}{});\n", number,
+                       map.pixels ? "pixelMap" : "tensorMap",
                        sizeOf(map.element) == 1        ? "CU_TENSOR_MAP_DATA_TYPE_UINT8"
                        : map.element == DType::Float16 ? "CU_TENSOR_MAP_DATA_TYPE_FLOAT16"
                                                        : "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
-                       memoryText(map.memory), list(map.dims), list(map.strides), list(map.box));
+                       memoryText(map.memory), list(map.dims), list(map.strides), list(map.box),
+                       walk);
 }
 
 } // namespace

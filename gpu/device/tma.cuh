@@ -84,6 +84,22 @@ __device__ __forceinline__ void fetchMap(const TensorMap& map) {
 #endif
 }
 
+#ifdef __CUDA_ARCH__
+#define FUSELAGE_COPY_OF(dims, mode, more, coordinates, behind, ...)                               \
+    asm volatile("cp.async.bulk.tensor." dims ".shared::cluster.global." mode                      \
+                 ".mbarrier::complete_tx::bytes" more " [%0], [%1, " coordinates "], [%2]" behind  \
+                 ";" ::"r"(sharedAddress(to)),                                                     \
+                 "l"(&map), "r"(sharedAddress(barrier)), "h"(static_cast<unsigned short>(blocks)), \
+                 __VA_ARGS__                                                                       \
+                 : "memory")
+#define FUSELAGE_COPY(dims, mode, coordinates, offsets, ...)                                       \
+    if constexpr (blocks == 0)                                                                     \
+        FUSELAGE_COPY_OF(dims, mode, "", coordinates, offsets, __VA_ARGS__);                       \
+    else                                                                                           \
+        FUSELAGE_COPY_OF(dims, mode, ".multicast::cluster", coordinates, offsets ", %3",           \
+                         __VA_ARGS__)
+#endif
+
 /// Copies the map's box from element `at`, innermost dimension first, to shared memory (a multiple
 /// of 128 bytes), zeros where the tensor ends; its bytes count for the barrier's phase. With
 /// `blocks`, a bit for each block of the cluster: it is fetched once and lands in all of these, at
@@ -93,34 +109,51 @@ __device__ __forceinline__ void copyBox(void* to, const TensorMap& map, Barrier*
                                         const int (&at)[rank]) {
     static_assert(rank >= 2 && rank <= 5, "no such box");
 #ifdef __CUDA_ARCH__
-#define FUSELAGE_COPY_BOX_OF(dims, more, coordinates, mask, ...)                                   \
-    asm volatile("cp.async.bulk.tensor." dims                                                      \
-                 ".shared::cluster.global.tile.mbarrier::complete_tx::bytes" more                  \
-                 " [%0], [%1, " coordinates "], [%2]" mask ";" ::"r"(sharedAddress(to)),           \
-                 "l"(&map), "r"(sharedAddress(barrier)), "h"(static_cast<unsigned short>(blocks)), \
-                 __VA_ARGS__                                                                       \
-                 : "memory")
-#define FUSELAGE_COPY_BOX(dims, coordinates, ...)                                                  \
-    if constexpr (blocks == 0)                                                                     \
-        FUSELAGE_COPY_BOX_OF(dims, "", coordinates, "", __VA_ARGS__);                              \
-    else                                                                                           \
-        FUSELAGE_COPY_BOX_OF(dims, ".multicast::cluster", coordinates, ", %3", __VA_ARGS__)
     if constexpr (rank == 2) {
-        FUSELAGE_COPY_BOX("2d", "{%4, %5}", "r"(at[0]), "r"(at[1]));
+        FUSELAGE_COPY("2d", "tile", "{%4, %5}", "", "r"(at[0]), "r"(at[1]));
     } else if constexpr (rank == 3) {
-        FUSELAGE_COPY_BOX("3d", "{%4, %5, %6}", "r"(at[0]), "r"(at[1]), "r"(at[2]));
+        FUSELAGE_COPY("3d", "tile", "{%4, %5, %6}", "", "r"(at[0]), "r"(at[1]), "r"(at[2]));
     } else if constexpr (rank == 4) {
-        FUSELAGE_COPY_BOX("4d", "{%4, %5, %6, %7}", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]));
+        FUSELAGE_COPY("4d", "tile", "{%4, %5, %6, %7}", "", "r"(at[0]), "r"(at[1]), "r"(at[2]),
+                      "r"(at[3]));
     } else {
-        FUSELAGE_COPY_BOX("5d", "{%4, %5, %6, %7, %8}", "r"(at[0]), "r"(at[1]), "r"(at[2]),
-                          "r"(at[3]), "r"(at[4]));
+        FUSELAGE_COPY("5d", "tile", "{%4, %5, %6, %7, %8}", "", "r"(at[0]), "r"(at[1]), "r"(at[2]),
+                      "r"(at[3]), "r"(at[4]));
     }
-#undef FUSELAGE_COPY_BOX
-#undef FUSELAGE_COPY_BOX_OF
 #else
     hostCopyBox(to, &map, barrier, at, rank, blocks);
 #endif
 }
+
+/// Copies a column of pixels by a map of im2col mode, which goes through them from `at` on:
+/// channel, place (innermost first; within the map's box of pixels), image. Of each it copies what
+/// lies `offset` places further, zeros where the tensor is not. `to` and `blocks` as of a box.
+template <int rank, unsigned blocks = 0>
+__device__ __forceinline__ void copyPixels(void* to, const TensorMap& map, Barrier* barrier,
+                                           const int (&at)[rank],
+                                           const unsigned short (&offset)[rank - 2]) {
+    static_assert(rank >= 3 && rank <= 5, "no such pixels");
+#ifdef __CUDA_ARCH__
+    if constexpr (rank == 3) {
+        FUSELAGE_COPY("3d", "im2col", "{%4, %5, %6}", ", {%7}", "r"(at[0]), "r"(at[1]), "r"(at[2]),
+                      "h"(offset[0]));
+    } else if constexpr (rank == 4) {
+        FUSELAGE_COPY("4d", "im2col", "{%4, %5, %6, %7}", ", {%8, %9}", "r"(at[0]), "r"(at[1]),
+                      "r"(at[2]), "r"(at[3]), "h"(offset[0]), "h"(offset[1]));
+    } else {
+        FUSELAGE_COPY("5d", "im2col", "{%4, %5, %6, %7, %8}", ", {%9, %10, %11}", "r"(at[0]),
+                      "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]), "h"(offset[0]),
+                      "h"(offset[1]), "h"(offset[2]));
+    }
+#else
+    hostCopyPixels(to, &map, barrier, at, offset, rank, blocks);
+#endif
+}
+
+#ifdef __CUDA_ARCH__
+#undef FUSELAGE_COPY
+#undef FUSELAGE_COPY_OF
+#endif
 
 /// Where the sum of a row and a column lies in a slab of 16 x 64 floats: exchanged so that neither
 /// the fragments of a warp nor 8 columns a lane meet in a bank.

@@ -25,6 +25,17 @@ std::string layoutLine(const std::string& name, const OperandLayout& layout) {
                        layout.alignment);
 }
 
+std::string mapLine(size_t number, const TensorMapText& map) {
+    const std::string tensor = fmt::format("// map{}: {} of {}, strides {} bytes, ", number,
+                                           nameOf(map.element), text(map.dims), text(map.strides));
+    if (!map.pixels)
+        return tensor + fmt::format("boxes of {}, all innermost first\n", text(map.box));
+    return tensor + fmt::format("columns of {} (channels, pixels) from place {} to {} behind the "
+                                "last in steps of {}, all innermost first\n",
+                                text(map.box), text(map.pixels->lower), text(map.pixels->upper),
+                                text(map.pixels->steps));
+}
+
 std::string headComment(const char* variant, const KernelRequest& request,
                         const std::vector<KernelPart>& parts, const KernelSet& set,
                         const KernelText& kernel) {
@@ -38,10 +49,7 @@ std::string headComment(const char* variant, const KernelRequest& request,
     for (size_t i = 0; i < request.outputs.size(); ++i)
         out += layoutLine(fmt::format("out{}", i), request.outputs[i]);
     for (size_t i = 0; i < kernel.maps.size(); ++i)
-        out +=
-            fmt::format("// map{}: {} of {}, strides {} bytes, boxes of {}, all innermost first\n",
-                        i, nameOf(kernel.maps[i].element), text(kernel.maps[i].dims),
-                        text(kernel.maps[i].strides), text(kernel.maps[i].box));
+        out += mapLine(i, kernel.maps[i]);
     out += fmt::format("// numerics: class {}{}, tolerance {:.1e} of the largest output\n",
                        nameOf(set.numeric), request.strict ? ", strict" : "", set.tolerance);
     out += fmt::format(

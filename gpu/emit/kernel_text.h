@@ -9,6 +9,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,15 +32,25 @@ struct KernelArgument {
     int64_t offset = 0;
 };
 
-/// A tensor as sm_90's TMA reads it: what the driver's cuTensorMapEncodeTiled is told, but
-/// for the address, which is known at the launch. Rows of the box have at most 128 bytes and land
-/// with their units of 16 bytes exchanged as by tileByte<8>; zeros behind the tensor's end.
+/// The pixels that TMA's im2col mode goes through in a tensor of channels, one to three dims of
+/// places, and images: from `lower`, counted from the first place, to `upper`, counted from the
+/// last one, in these steps, then on in the next image. What is copied lies further by an offset,
+/// that each copy says. Of the places' dims, innermost first.
+struct PixelBox {
+    Extents lower, upper, steps;
+};
+
+/// A tensor as sm_90's TMA reads it: what the driver's cuTensorMapEncodeTiled is told, or with
+/// `pixels` its cuTensorMapEncodeIm2col, but for the address, which is known at the launch. Rows of
+/// the box have at most 128 bytes and land with their units of 16 bytes exchanged as by
+/// tileByte<8>; zeros where the tensor is not.
 struct TensorMapText {
     KernelArgument memory; ///< `offset` for every kind
     DType element = DType::Float16;
     Extents dims;    ///< elements, innermost first; there they are consecutive
     Extents strides; ///< bytes, of the dims from the second on; none reaches into those before
-    Extents box;
+    Extents box;     ///< of im2col mode: channels of a pixel, and pixels
+    std::optional<PixelBox> pixels = {};
 };
 
 /// One __global__ function with its launch. Its arguments are pointers, then tensor maps by value:

@@ -69,6 +69,8 @@ std::string load(const SharedLibrary& from, DriverFunctions& out) {
     out.cuLaunchKernelEx = from.symbol<decltype(out.cuLaunchKernelEx)>("cuLaunchKernelEx");
     out.cuTensorMapEncodeTiled =
         from.symbol<decltype(out.cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+    out.cuTensorMapEncodeIm2col =
+        from.symbol<decltype(out.cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
     return find.absent();
 }
 

@@ -143,6 +143,10 @@ struct DriverFunctions {
     DriverCode (*cuTensorMapEncodeTiled)(TensorMapValue*, int, uint32_t, void*, const uint64_t*,
                                          const uint64_t*, const uint32_t*, const uint32_t*, int,
                                          int, int, int);
+    /// Null where the driver has none: then no kernel with tensor maps of im2col mode runs.
+    DriverCode (*cuTensorMapEncodeIm2col)(TensorMapValue*, int, uint32_t, void*, const uint64_t*,
+                                          const uint64_t*, const int*, const int*, uint32_t,
+                                          uint32_t, const uint32_t*, int, int, int, int);
 };
 
 /// The opened driver, initialised.

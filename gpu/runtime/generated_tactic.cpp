@@ -134,8 +134,8 @@ Result<void> GeneratedTactic::load(Device& device) {
     m_tables.clear();
     m_packed.clear();
     for (const KernelText& kernel : m_set.kernels) {
-        if (!kernel.maps.empty())
-            if (auto there = requireTensorMaps(*device.context()); !there)
+        for (const TensorMapText& map : kernel.maps)
+            if (auto there = requireTensorMap(*device.context(), map); !there)
                 return there;
         if (kernel.clusterBlocks > 1)
             if (auto there = requireClusters(*device.context()); !there)

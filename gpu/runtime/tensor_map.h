@@ -8,12 +8,12 @@
 
 namespace fuselage::gpu {
 
-/// Errors: "library-missing" (the driver has no cuTensorMapEncodeTiled), "device.call" (it
-/// refuses).
+/// Errors: "library-missing" (the driver has no cuTensorMapEncodeTiled, or for a map of im2col mode
+/// no cuTensorMapEncodeIm2col), "device.call" (it refuses).
 Result<TensorMapValue> tensorMapOf(const DeviceContext& context, const TensorMapText& map,
                                    DevicePointer address);
 
 /// The first of these alone.
-Result<void> requireTensorMaps(const DeviceContext& context);
+Result<void> requireTensorMap(const DeviceContext& context, const TensorMapText& map);
 
 } // namespace fuselage::gpu

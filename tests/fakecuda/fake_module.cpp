@@ -197,6 +197,17 @@ int fakecuda::launchKernel(const KernelCall& call, Stream* stream, void** argume
                    });
 }
 
+int fakecuda::mapMade(const void* map, void* address, const char* broken) {
+    simt::TensorMapFacts facts;
+    if (broken == nullptr && simt::decodeTensorMap(map, facts) &&
+        find(reinterpret_cast<uint64_t>(address), facts.tensorBytes()) == nullptr)
+        broken = "the tensor lies outside of the device's memory";
+    if (broken == nullptr)
+        return Success;
+    state().lastMessage = broken;
+    return InvalidValue;
+}
+
 extern "C" {
 
 int cuModuleLoadData(Module** out, const void* image) {
@@ -257,17 +268,10 @@ int cuTensorMapEncodeTiled(void* map, int type, uint32_t rank, void* address, co
                            const uint32_t* elementStrides, int interleave, int swizzle,
                            int promotion, int fill) {
     FAKE_CALL("cuTensorMapEncodeTiled", Context);
-    const char* broken =
+    return mapMade(
+        map, address,
         simt::encodeTensorMap(map, {type, rank, address, dims, strides, box, elementStrides,
-                                    interleave, swizzle, promotion, fill});
-    simt::TensorMapFacts facts;
-    if (broken == nullptr && simt::decodeTensorMap(map, facts) &&
-        find(reinterpret_cast<uint64_t>(address), facts.tensorBytes()) == nullptr)
-        broken = "the tensor lies outside of the device's memory";
-    if (broken == nullptr)
-        return Success;
-    state().lastMessage = broken;
-    return InvalidValue;
+                                    interleave, swizzle, promotion, fill}));
 }
 
 int cuLaunchKernel(Function* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,

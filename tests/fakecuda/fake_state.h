@@ -173,6 +173,10 @@ struct KernelCall {
 /// memory closed until its threads have waited (simt::Launch::gate).
 int launchKernel(const KernelCall& call, Stream* stream, void** arguments);
 
+/// What a function that makes tensor maps returns: a map that the rules allow must lie within the
+/// device's memory too. `broken`: a rule that does not allow it.
+int mapMade(const void* map, void* address, const char* broken);
+
 /// The live allocation that holds all the bytes, or null.
 const Allocation* find(uint64_t address, size_t bytes);
 

@@ -185,15 +185,34 @@ struct alignas(128) MapMemory {
 MapMemory mapOf(const gpu::TensorMapText& text, const Arena& arena) {
     const std::vector<uint64_t> dims(text.dims.begin(), text.dims.end());
     const std::vector<uint64_t> strides(text.strides.begin(), text.strides.end());
-    const std::vector<uint32_t> box(text.box.begin(), text.box.end()), ones(box.size(), 1);
+    const std::vector<uint32_t> box(text.box.begin(), text.box.end());
+    std::vector<uint32_t> steps(dims.size(), 1);
     constexpr int bytes = 0, float16 = 6, bfloat16 = 9, swizzle128 = 3;
+    simt::TensorMapArguments arguments = {sizeOf(text.element) == 1        ? bytes
+                                          : text.element == DType::Float16 ? float16
+                                                                           : bfloat16,
+                                          static_cast<uint32_t>(dims.size()),
+                                          addressOf(text.memory, arena),
+                                          dims.data(),
+                                          strides.data(),
+                                          box.data(),
+                                          steps.data(),
+                                          0,
+                                          swizzle128,
+                                          0,
+                                          0};
     MapMemory out{};
-    const char* broken = simt::encodeTensorMap(
-        &out, {sizeOf(text.element) == 1        ? bytes
-               : text.element == DType::Float16 ? float16
-                                                : bfloat16,
-               static_cast<uint32_t>(dims.size()), addressOf(text.memory, arena), dims.data(),
-               strides.data(), box.data(), ones.data(), 0, swizzle128, 0, 0});
+    const char* broken = nullptr;
+    if (text.pixels) {
+        const gpu::PixelBox& pixels = *text.pixels;
+        const std::vector<int> lower(pixels.lower.begin(), pixels.lower.end());
+        const std::vector<int> upper(pixels.upper.begin(), pixels.upper.end());
+        std::copy(pixels.steps.begin(), pixels.steps.end(), steps.begin() + 1);
+        broken =
+            simt::encodePixelMap(&out, arguments, {lower.data(), upper.data(), box[0], box[1]});
+    } else {
+        broken = simt::encodeTensorMap(&out, arguments);
+    }
     EXPECT_EQ(broken, nullptr) << broken;
     return out;
 }

@@ -15,7 +15,9 @@ struct Encoded {
     uint64_t strides[4];
     uint32_t lastIndex[5]; ///< one less than the dim, which may be 2^32
     uint16_t box[5];
-    uint8_t rank, elementBytes, swizzle;
+    int16_t lower[3], upper[3];
+    uint8_t steps[3];
+    uint8_t rank, elementBytes, swizzle, pixels;
 };
 
 static_assert(sizeof(Encoded) <= 128);
@@ -49,15 +51,16 @@ const char* checkDims(const TensorMapArguments& from, size_t bytes) {
     return nullptr;
 }
 
-const char* checkBox(const TensorMapArguments& from, size_t bytes) {
-    static constexpr size_t spans[] = {0, 32, 64, 128, 128, 128, 128};
-    for (uint32_t d = 0; d < from.rank; ++d) {
-        if (from.box[d] == 0 || from.box[d] > 256)
-            return "an extent of the box must be from 1 to 256";
-        if (d > 0 && (from.elementStrides[d] == 0 || from.elementStrides[d] > 8))
+const char* checkSteps(const TensorMapArguments& from) {
+    for (uint32_t d = 1; d < from.rank; ++d)
+        if (from.elementStrides[d] == 0 || from.elementStrides[d] > 8)
             return "an element stride must be from 1 to 8";
-    }
-    const size_t inner = from.box[0] * bytes;
+    return nullptr;
+}
+
+/// `inner`: bytes of a row of the box.
+const char* checkRows(const TensorMapArguments& from, size_t inner) {
+    static constexpr size_t spans[] = {0, 32, 64, 128, 128, 128, 128};
     if (!isMultiple(inner, 16))
         return "the box's inner rows must be multiples of 16 bytes";
     if (from.swizzle != swizzleNone && inner > spans[from.swizzle])
@@ -65,9 +68,42 @@ const char* checkBox(const TensorMapArguments& from, size_t bytes) {
     return nullptr;
 }
 
-} // namespace
+const char* checkBox(const TensorMapArguments& from, size_t bytes) {
+    for (uint32_t d = 0; d < from.rank; ++d)
+        if (from.box[d] == 0 || from.box[d] > 256)
+            return "an extent of the box must be from 1 to 256";
+    if (const char* broken = checkSteps(from))
+        return broken;
+    return checkRows(from, from.box[0] * bytes);
+}
 
-const char* encodeTensorMap(void* map, const TensorMapArguments& from) {
+/// Bits of a corner, which has a sign, and of an offset, which has none, by the dims of places.
+constexpr int placeBits[] = {0, 16, 8, 5};
+
+const char* checkPixels(const TensorMapArguments& from, const PixelArguments& pixels,
+                        size_t bytes) {
+    if (from.rank < 3)
+        return "the rank must be from 3 to 5";
+    const int64_t least = -(int64_t{1} << (placeBits[from.rank - 2] - 1));
+    for (uint32_t d = 0; d + 2 < from.rank; ++d) {
+        for (const int corner : {pixels.lower[d], pixels.upper[d]})
+            if (corner < least || corner >= -least)
+                return "a corner of the box of pixels must be a signed number of 16 bits with one "
+                       "dim of places, of 8 with two, of 5 with three";
+        if (pixels.lower[d] > static_cast<int64_t>(from.dims[d + 1]) - 1 + pixels.upper[d])
+            return "the box of pixels must not be empty";
+    }
+    if (pixels.channels == 0 || pixels.channels > 256)
+        return "the channels of a pixel must be from 1 to 256";
+    if (pixels.pixels == 0 || pixels.pixels > 1024)
+        return "the pixels of a column must be from 1 to 1024";
+    if (const char* broken = checkSteps(from))
+        return broken;
+    return checkRows(from, pixels.channels * bytes);
+}
+
+/// The rules of both functions.
+const char* checkTensor(const void* map, const TensorMapArguments& from) {
     const size_t bytes = elementBytesOf(from.type);
     if (reinterpret_cast<uintptr_t>(map) % 64 != 0)
         return "the map must lie at a multiple of 64 bytes";
@@ -80,25 +116,65 @@ const char* encodeTensorMap(void* map, const TensorMapArguments& from) {
         return "the rank must be from 1 to 5";
     if (reinterpret_cast<uintptr_t>(from.address) % 16 != 0)
         return "the tensor must lie at a multiple of 16 bytes";
-    if (const char* broken = checkDims(from, bytes))
-        return broken;
-    if (const char* broken = checkBox(from, bytes))
-        return broken;
-    for (uint32_t d = 1; d < from.rank; ++d)
-        if (from.elementStrides[d] != 1)
-            return "element strides are not modelled";
-    Encoded out{mark, reinterpret_cast<uintptr_t>(from.address), {}, {}, {}, 0, 0, 0};
+    return checkDims(from, bytes);
+}
+
+Encoded encoded(const TensorMapArguments& from) {
+    Encoded out{};
+    out.mark = mark;
+    out.address = reinterpret_cast<uintptr_t>(from.address);
     for (uint32_t d = 0; d < from.rank; ++d) {
         out.lastIndex[d] = static_cast<uint32_t>(from.dims[d] - 1);
-        out.box[d] = static_cast<uint16_t>(from.box[d]);
+        out.box[d] = 1;
         if (d > 0)
             out.strides[d - 1] = from.strides[d - 1];
     }
     out.rank = static_cast<uint8_t>(from.rank);
-    out.elementBytes = static_cast<uint8_t>(bytes);
+    out.elementBytes = static_cast<uint8_t>(elementBytesOf(from.type));
     out.swizzle = static_cast<uint8_t>(from.swizzle);
+    return out;
+}
+
+void write(void* map, const Encoded& encoded) {
     std::memset(map, 0, 128);
-    std::memcpy(map, &out, sizeof out);
+    std::memcpy(map, &encoded, sizeof encoded);
+}
+
+} // namespace
+
+const char* encodeTensorMap(void* map, const TensorMapArguments& from) {
+    if (const char* broken = checkTensor(map, from))
+        return broken;
+    if (const char* broken = checkBox(from, elementBytesOf(from.type)))
+        return broken;
+    for (uint32_t d = 1; d < from.rank; ++d)
+        if (from.elementStrides[d] != 1)
+            return "element strides of boxes are not modelled";
+    Encoded out = encoded(from);
+    for (uint32_t d = 0; d < from.rank; ++d)
+        out.box[d] = static_cast<uint16_t>(from.box[d]);
+    write(map, out);
+    return nullptr;
+}
+
+const char* encodePixelMap(void* map, const TensorMapArguments& from,
+                           const PixelArguments& pixels) {
+    if (const char* broken = checkTensor(map, from))
+        return broken;
+    if (const char* broken = checkPixels(from, pixels, elementBytesOf(from.type)))
+        return broken;
+    if (from.elementStrides[from.rank - 1] != 1)
+        return "steps over images are not modelled";
+    Encoded out = encoded(from);
+    out.pixels = 1;
+    out.box[0] = static_cast<uint16_t>(pixels.channels);
+    out.box[1] = static_cast<uint16_t>(pixels.pixels);
+    for (uint32_t d = 0; d + 2 < from.rank; ++d) {
+        out.lower[d] = static_cast<int16_t>(pixels.lower[d]);
+        out.upper[d] = static_cast<int16_t>(pixels.upper[d]);
+        out.steps[d] = static_cast<uint8_t>(from.elementStrides[d + 1]);
+    }
+    write(map, out);
     return nullptr;
 }
 
@@ -117,6 +193,15 @@ bool decodeTensorMap(const void* map, TensorMapFacts& out) {
         out.strides[d] = d == 0 ? from.elementBytes : from.strides[d - 1];
         out.box[d] = from.box[d];
     }
+    out.pixels = from.pixels != 0;
+    if (!out.pixels)
+        return true;
+    for (size_t d = 1; d + 1 < from.rank; ++d) {
+        out.first[d] = from.lower[d - 1];
+        out.last[d] = static_cast<int64_t>(out.dims[d]) - 1 + from.upper[d - 1];
+        out.steps[d] = from.steps[d - 1];
+    }
+    out.mostOffset = (uint32_t{1} << placeBits[from.rank - 2]) - 1;
     return true;
 }
 

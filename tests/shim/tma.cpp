@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers in shared memory and TMA as host code, after the PTX manual's "mbarrier" and
 // "cp.async.bulk.tensor": phases with arrivals and bytes, boxes with zeros behind the tensor's end,
-// the swizzle of shared memory's addresses. Late copies land when no thread can go on, the one
-// asked for last first; early ones at once. A copy for several blocks of a cluster lands in each of
-// them at a time of its own. A block must know, by what its threads acquired before they ended,
-// that whatever other blocks do to its memory is done. Who may rely on what is decided by
-// races.cpp.
+// the pixels of im2col mode, the swizzle of shared memory's addresses. Late copies land when no
+// thread can go on, the one asked for last first; early ones at once. A copy for several blocks of
+// a cluster lands in each of them at a time of its own. A block must know, by what its threads
+// acquired before they ended, that whatever other blocks do to its memory is done. Who may rely on
+// what is decided by races.cpp.
 #include "tests/shim/tma.h"
 
 #include "tests/shim/memory_counts.h"
@@ -45,7 +45,7 @@ struct BoxCopy {
     TensorMapFacts map;
     size_t rank = 0, to = 0; ///< byte of its shared memory
     size_t barrier = 0;
-    std::vector<int64_t> at;
+    std::vector<int64_t> at, offset; ///< the latter of im2col mode, 0 for channels and images
 };
 
 struct Waiting {
@@ -123,18 +123,18 @@ size_t swizzledByte(size_t byte) {
     return byte ^ (byte >> 7 & 7) << 4;
 }
 
-/// One row of the box, `index` the box's coordinates beyond the innermost.
-void landRow(const BoxCopy& copy, const std::vector<uint32_t>& index, size_t to) {
+/// One row of the box, which begins at `place` in the tensor.
+void landRow(const BoxCopy& copy, const std::vector<int64_t>& place, size_t to) {
     const TensorMapFacts& map = copy.map;
     const std::byte* from = map.address;
     bool inside = true;
     for (size_t d = 1; d < map.rank; ++d) {
-        const int64_t at = copy.at[d] + index[d];
+        const int64_t at = place[d];
         inside = inside && at >= 0 && at < static_cast<int64_t>(map.dims[d]);
         from += at * static_cast<int64_t>(map.strides[d]);
     }
     for (size_t i = 0; i < map.box[0]; ++i) {
-        const int64_t at = copy.at[0] + static_cast<int64_t>(i);
+        const int64_t at = place[0] + static_cast<int64_t>(i);
         const size_t byte = to + i * map.elementBytes;
         unsigned char* const target =
             sharedOf(copy.rank) + (map.swizzled ? swizzledByte(byte) : byte);
@@ -146,18 +146,49 @@ void landRow(const BoxCopy& copy, const std::vector<uint32_t>& index, size_t to)
     }
 }
 
-void land(const BoxCopy& copy) {
+/// The filter's base goes on to the next pixel: along the box, at its end to the next line of it,
+/// at the end of all to the next image.
+void nextPixel(const TensorMapFacts& map, std::vector<int64_t>& base) {
+    for (size_t d = 1; d + 1 < map.rank; ++d) {
+        base[d] += map.steps[d];
+        if (base[d] <= map.last[d])
+            return;
+        base[d] = map.first[d];
+    }
+    ++base[map.rank - 1];
+}
+
+void landPixels(const BoxCopy& copy) {
+    const size_t rowBytes = copy.map.box[0] * copy.map.elementBytes;
+    std::vector<int64_t> base = copy.at, place = base;
+    for (size_t pixel = 0; pixel < copy.map.box[1]; ++pixel) {
+        for (size_t d = 0; d < base.size(); ++d)
+            place[d] = base[d] + copy.offset[d];
+        landRow(copy, place, copy.to + pixel * rowBytes);
+        nextPixel(copy.map, base);
+    }
+}
+
+void landRows(const BoxCopy& copy) {
     const TensorMapFacts& map = copy.map;
     const size_t rowBytes = map.box[0] * map.elementBytes, rows = map.boxBytes() / rowBytes;
-    std::vector<uint32_t> index(map.rank, 0);
+    std::vector<int64_t> place = copy.at;
     for (size_t row = 0; row < rows; ++row) {
         size_t rest = row;
         for (size_t d = 1; d < map.rank; ++d) {
-            index[d] = static_cast<uint32_t>(rest % map.box[d]);
+            place[d] = copy.at[d] + static_cast<int64_t>(rest % map.box[d]);
             rest /= map.box[d];
         }
-        landRow(copy, index, copy.to + row * rowBytes);
+        landRow(copy, place, copy.to + row * rowBytes);
     }
+}
+
+void land(const BoxCopy& copy) {
+    const TensorMapFacts& map = copy.map;
+    if (map.pixels)
+        landPixels(copy);
+    else
+        landRows(copy);
     races::endTmaCopy(copy.rank, sharedMemory + copy.to, map.boxBytes());
     addBytes(copy.barrier, -static_cast<int64_t>(map.boxBytes()));
     endPhase(copy.barrier);
@@ -299,18 +330,27 @@ void waitBarrier(const void* address, uint32_t parity, bool all) {
     races::acquire(signals.barriers[number].open);
 }
 
-void copyBox(void* to, const void* map, const void* address, const int* at, int rank,
-             unsigned blocks) {
+namespace {
+
+/// A copy by the map, before it is known where it begins.
+BoxCopy copyBy(const void* map, int rank, bool pixels) {
     BoxCopy copy;
     if (!decodeTensorMap(map, copy.map))
         stop("a copy through what is no tensor map", 0);
+    if (copy.map.pixels != pixels)
+        stop(pixels ? "a copy of pixels by a map of boxes" : "a copy of a box by a map of pixels",
+             0);
     if (copy.map.rank != static_cast<uint32_t>(rank))
         stop("a copy with another rank than its map's", 0);
+    return copy;
+}
+
+void beginCopies(BoxCopy& copy, const void* to, const void* address, unsigned blocks,
+                 const void* place) {
     copy.to = sharedByte(to);
     const size_t bytes = copy.map.boxBytes();
     if (copy.to % 128 != 0 || copy.to >= sharedLimit || copy.to + bytes > sharedLimit)
         stop("a box goes to a place where none may lie", 0);
-    copy.at.assign(at, at + rank);
     const unsigned targets = blocks == 0 ? 1U << currentRank() : blocks;
     if (targets >> clusterBlocks() != 0)
         stop("a copy to a block that the cluster does not have", 0);
@@ -318,8 +358,32 @@ void copyBox(void* to, const void* map, const void* address, const int* at, int 
     for (copy.rank = 0; targets >> copy.rank != 0; ++copy.rank)
         if ((targets >> copy.rank & 1) != 0) {
             copy.barrier = find(address, "a copy", copy.rank);
-            beginCopy(copy, __builtin_return_address(0));
+            beginCopy(copy, place);
         }
+}
+
+} // namespace
+
+void copyBox(void* to, const void* map, const void* address, const int* at, int rank,
+             unsigned blocks) {
+    BoxCopy copy = copyBy(map, rank, false);
+    copy.at.assign(at, at + rank);
+    beginCopies(copy, to, address, blocks, __builtin_return_address(0));
+}
+
+void copyPixels(void* to, const void* map, const void* address, const int* at,
+                const unsigned short* offset, int rank, unsigned blocks) {
+    BoxCopy copy = copyBy(map, rank, true);
+    copy.at.assign(at, at + rank);
+    copy.offset.assign(copy.at.size(), 0);
+    for (size_t d = 1; d + 1 < copy.at.size(); ++d) {
+        if (copy.at[d] < copy.map.first[d] || copy.at[d] > copy.map.last[d])
+            stop("a copy of pixels that begins outside of their box", 0);
+        copy.offset[d] = offset[d - 1];
+        if (copy.offset[d] > copy.map.mostOffset)
+            stop("an offset of pixels that the instruction has no bits for", 0);
+    }
+    beginCopies(copy, to, address, blocks, __builtin_return_address(0));
 }
 
 void fetchMap(const void* map) {

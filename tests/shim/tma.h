@@ -16,6 +16,9 @@ void waitBarrier(const void* barrier, uint32_t parity, bool all);
 /// `blocks`: a bit for each block of the cluster that it lands in; 0: the thread's own.
 void copyBox(void* to, const void* map, const void* barrier, const int* at, int rank,
              unsigned blocks);
+/// `offset`: of the rank - 2 dims of places.
+void copyPixels(void* to, const void* map, const void* barrier, const int* at,
+                const unsigned short* offset, int rank, unsigned blocks);
 void fetchMap(const void* map);
 
 } // namespace simt
@@ -53,6 +56,11 @@ inline void hostArriveIn(unsigned block, unsigned long long* barrier) {
 inline void hostCopyBox(void* to, const void* map, unsigned long long* barrier, const int* at,
                         int rank, unsigned blocks) {
     simt::copyBox(to, map, barrier, at, rank, blocks);
+}
+
+inline void hostCopyPixels(void* to, const void* map, unsigned long long* barrier, const int* at,
+                           const unsigned short* offset, int rank, unsigned blocks) {
+    simt::copyPixels(to, map, barrier, at, offset, rank, blocks);
 }
 
 inline void hostFetchMap(const void* map) {

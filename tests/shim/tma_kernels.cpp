@@ -23,16 +23,29 @@ unsigned parityOf(const Steps& steps, int tile) {
     return steps.flip ? static_cast<unsigned>(tile / stages % 2) : 0;
 }
 
+void copy(const Steps& steps, const void* map, int tile) {
+    const Ring ring;
+    const int stage = tile % stages, first = tile * boxRows;
+    if (!steps.pixels) {
+        const int at[] = {0, first};
+        hostCopyBox(ring.stage(stage), map, ring.full + stage, at, 2, 0);
+        return;
+    }
+    const int at[] = {0, first % along * stepAlong - 1 + steps.aside,
+                      first / along % down * stepDown - 1, first / (along * down)};
+    hostCopyPixels(ring.stage(stage), map, ring.full + stage, at, steps.offset, 4, 0);
+}
+
 void fill(const Steps& steps, const void* map) {
     const Ring ring;
     for (int tile = 0; tile < tiles; ++tile) {
-        const int stage = tile % stages, at[] = {0, tile * boxRows};
+        const int stage = tile % stages;
         if (steps.waitEmpty)
             hostWaitBarrier(ring.empty + stage, parityOf(steps, tile) ^ 1);
         hostArriveExpecting(ring.full + stage, steps.expect);
         for (unsigned i = 0; i < steps.again; ++i)
             hostArrive(ring.full + stage);
-        hostCopyBox(ring.stage(stage), map, ring.full + stage, at, 2, 0);
+        copy(steps, map, tile);
     }
 }
 
@@ -48,7 +61,8 @@ void drain(const Steps& steps, float* out) {
         const float* const from = ring.stage(stage);
         float sum = 0;
         for (unsigned row = 0; row < boxRows; ++row) // units of 16 bytes lie exchanged
-            sum += from[row * 32 + (lane / 4 ^ row % 8) * 4 + lane % 4];
+            sum +=
+                static_cast<float>(row + 1) * from[row * 32 + (lane / 4 ^ row % 8) * 4 + lane % 4];
         out[tile * 32 + static_cast<int>(lane)] = sum;
         if (steps.sync)
             __syncwarp();

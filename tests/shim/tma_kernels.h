@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of the tests of barriers and copies of boxes: a ring of two stages between a thread
-// that fills it and a warp that empties it, with steps that may be left out or wrong.
+// The kernel of the tests of barriers and copies of boxes and of pixels: a ring of two stages
+// between a thread that fills it and a warp that empties it, with steps that may be left out or
+// wrong.
 #pragma once
 
 namespace tma {
 
 constexpr int columns = 30, rows = 37, pitch = 32; ///< of the tensor, floats
 constexpr int boxColumns = 32, boxRows = 8, tiles = 5, stages = 2;
+/// Of the pixels: a filter with borders of 1 on an image of this height and width, in steps of
+/// `stepDown` and `stepAlong`, which makes `down` x `along` results; 8 of these are a column.
+constexpr int images = 2, height = 7, width = 5, stepDown = 3, stepAlong = 1;
+constexpr int down = 3, along = 5;
 constexpr unsigned boxBytes = boxColumns * boxRows * 4, ringBytes = stages * boxBytes;
 
 struct Steps {
@@ -22,9 +27,13 @@ struct Steps {
     unsigned arrivals = 1; ///< that a full stage waits for
     unsigned again = 0;    ///< arrivals too many
     unsigned expect = boxBytes;
+    bool pixels = false;               ///< a column of pixels is copied, by im2col mode
+    unsigned short offset[2] = {0, 0}; ///< along, down
+    int aside = 0;                     ///< of where each column begins, along
 };
 
-/// arguments: Steps, a map, then 32 floats a tile: sums of the box's columns. Blocks of 64 threads,
+/// arguments: Steps, a map, then 32 floats a tile: sums of the box's columns, each row times its
+/// number in the box, from 1 on. Blocks of 64 threads,
 /// ringBytes + 32 bytes of shared memory.
 void ring(void* const* arguments);
 

@@ -69,6 +69,7 @@ ALIKE(cuEventSynchronize, cuEventSynchronize);
 #undef cuEventElapsedTime // the header gives the second version, which differs in its clock only
 ALIKE(cuEventElapsedTime, cuEventElapsedTime_v2);
 ALIKE(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled);
+ALIKE(cuTensorMapEncodeIm2col, cuTensorMapEncodeIm2col);
 static_assert(sizeof(TensorMapValue) == sizeof(CUtensorMap) &&
               alignof(TensorMapValue) == alignof(CUtensorMap));
 ALIKE(cuLaunchKernelEx, cuLaunchKernelEx);
