@@ -96,7 +96,7 @@ double busyShare(const KernelRequest& request, const KernelSet& set) {
     const double units = std::max(1.0, request.profile->units);
     const double rounds = std::ceil(blocks / units);
     const double area = tile->m * tile->n;
-    return results / (tiles * area) * (blocks / (rounds * units)) *
+    return fetches.filled * results / (tiles * area) * (blocks / (rounds * units)) *
            (area / (area + readAgain * lines));
 }
 

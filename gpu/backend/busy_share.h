@@ -9,10 +9,10 @@
 
 namespace fuselage::gpu {
 
-/// Results that a tile computes and nobody wants, multiprocessors that the last round of tiles
-/// leaves idle, and operands that small tiles read more often and blocks of a cluster half as
-/// often; where a kernel's clocks are counted, what these leave. Between 0 and 1; 1 for what is no
-/// tiled product of ours.
+/// Results that a tile computes and nobody wants, stages that channels do not fill, multiprocessors
+/// that the last round of tiles leaves idle, and operands that small tiles read more often and
+/// blocks of a cluster half as often; where a kernel's clocks are counted, what these leave.
+/// Between 0 and 1; 1 for what is no tiled product of ours.
 double busyShare(const KernelRequest& request, const Tactic& tactic);
 
 /// The same of a kernel set of ours.

@@ -107,9 +107,10 @@ struct PackedOperand {
 
 /// What products by tiles fetch, where that is counted; zeros: it is not.
 struct TileFetches {
-    double tiles = 0; ///< multiplied, those beyond the results among them
-    double lines = 0; ///< rows of A and columns of B that a block fetches for a tile
-    double bytes = 0; ///< of operands, that all blocks ask the second cache for
+    double tiles = 0;  ///< multiplied, those beyond the results among them
+    double lines = 0;  ///< rows of A and columns of B that a block fetches for a tile
+    double bytes = 0;  ///< of operands, that all blocks ask the second cache for
+    double filled = 1; ///< of the stages, those that there would be if no tap left one part empty
 };
 
 /// What the threads of a launch ask of memory, as far as that depends on where operands lie. A

@@ -20,8 +20,16 @@ constexpr TmaTile tmaTiles[] = {
     {"64x128", 64, 128, 8},   {"128x64", 128, 64, 8},
 };
 
+/// A row of the table of variants.
+struct TmaForm {
+    const TmaTile& tile;
+    bool paired = false;
+    bool pixels = false; ///< A by im2col mode
+};
+
 constexpr int64_t assumedMultiprocessors = 132;
 constexpr int64_t reservedBytes = 1024; ///< of shared memory, for the driver
+constexpr double fewestFilled = 0.5;    ///< of what a tile multiplies
 
 std::optional<Reason> refuseOperands(const KernelRequest& request, const Contraction& code) {
     if (code.accumulate == DType::Int32)
@@ -34,12 +42,13 @@ std::optional<Reason> refuseOperands(const KernelRequest& request, const Contrac
 }
 
 /// What this tile is wrong for.
-std::optional<Reason> refuseSizes(const ContractionView& view, const TmaTile& tile) {
+std::optional<Reason> refuseSizes(const ContractionView& view, const TmaForm& form) {
+    const TmaTile& tile = form.tile;
     if (view.wide)
         return refusal("support", "an operand has more than 2^30 elements");
     if (view.mCount == 0 || view.nCount == 0 || view.batchCount == 0 || view.kCount == 0)
         return refusal("support", "there is nothing to multiply");
-    if (!view.bounds.empty())
+    if (!form.pixels && !view.bounds.empty())
         return refusal("layout", "a convolution with padding is no box");
     if ((tile.m > 64 && view.mCount <= tile.m / 2) || (tile.n > 64 && view.nCount <= tile.n / 2))
         return refusal("occupancy", fmt::format("{} x {} results leave most of a tile of {} idle",
@@ -55,7 +64,9 @@ std::optional<Reason> refuseDevice(const TmaPlan& plan) {
     if (shared > 0 && plan.sharedBytes() > shared - reservedBytes)
         return refusal("smem", fmt::format("{} bytes of shared memory, there are {}",
                                            plan.sharedBytes(), shared));
-    if (static_cast<double>(plan.tiles()) * 4 < profile->units)
+    // A convolution's k is long enough for kernels that share it out.
+    const double rounds = plan.a.map.pixels ? 2 : 4;
+    if (static_cast<double>(plan.tiles()) * rounds < profile->units)
         return refusal("occupancy", fmt::format("{} tiles for {} multiprocessors", plan.tiles(),
                                                 profile->units));
     return std::nullopt;
@@ -73,23 +84,28 @@ int64_t roundsOf(const TmaPlan& plan, int64_t units) {
 
 /// The plan over a view whose weight may have been packed, or why there is none.
 std::variant<TmaPlan, Reason> planOf(const KernelRequest& request, ContractionView& view,
-                                     const TmaTile& tile, const TmaCluster& cluster) {
-    auto a = tmaOperand(request, view, tile, cluster, true);
+                                     const TmaForm& form, const TmaCluster& cluster) {
+    const TmaTile& tile = form.tile;
+    auto a = form.pixels ? pixelOperand(request, view, tile, cluster)
+                         : tmaOperand(request, view, tile, cluster, true);
     if (auto* reason = std::get_if<Reason>(&a))
         return std::move(*reason);
-    auto b = tmaOperand(request, view, tile, cluster, false);
+    const int64_t taps = form.pixels ? view.kCount / view.k.back() : 1;
+    auto b = tmaOperand(request, view, tile, cluster, false, taps);
     if (std::holds_alternative<Reason>(b) && packB(request, view))
-        b = tmaOperand(request, view, tile, cluster, false);
+        b = tmaOperand(request, view, tile, cluster, false, taps);
     if (auto* reason = std::get_if<Reason>(&b))
         return std::move(*reason);
     TmaPlan plan{
         request, view, tile, std::move(std::get<TmaOperand>(a)), std::move(std::get<TmaOperand>(b)),
-        cluster};
+        cluster, taps};
     if (std::get<Contraction>(request.program->code).accumulate == DType::Int32) {
         plan.zeros.emplace(request, view, view.kCount);
         if (plan.zeros->refused())
             return *plan.zeros->refused();
     }
+    if (plan.filled() < fewestFilled)
+        return refusal("occupancy", "channels leave most of a stage empty");
     plan.clusters = std::clamp<int64_t>(unitsOf(request) / cluster.blocks(), 1, plan.groups());
     if (auto reason = refuseDevice(plan))
         return std::move(*reason);
@@ -124,18 +140,18 @@ std::variant<TmaCluster, Reason> pairOf(const KernelRequest& request, const Cont
 /// The kernel of a Contraction's view behind launches that prepare it, answering `asked`, which is
 /// `request` or what it was made of.
 EmitResult emitTmaView(const std::string& name, const KernelRequest& asked,
-                       const KernelRequest& request, ContractionView& view, const TmaTile& tile,
-                       bool paired, std::vector<KernelPart> parts = {}, SetNeeds needs = {}) {
-    if (auto reason = refuseSizes(view, tile))
+                       const KernelRequest& request, ContractionView& view, const TmaForm& form,
+                       std::vector<KernelPart> parts = {}, SetNeeds needs = {}) {
+    if (auto reason = refuseSizes(view, form))
         return finish(name.c_str(), asked, PartResult(*reason));
     TmaCluster cluster;
-    if (paired) {
-        auto pair = pairOf(request, view, tile);
+    if (form.paired) {
+        auto pair = pairOf(request, view, form.tile);
         if (auto* reason = std::get_if<Reason>(&pair))
             return finish(name.c_str(), asked, PartResult(*reason));
         cluster = std::get<TmaCluster>(pair);
     }
-    auto made = planOf(request, view, tile, cluster);
+    auto made = planOf(request, view, form, cluster);
     if (auto* reason = std::get_if<Reason>(&made))
         return finish(name.c_str(), asked, PartResult(*reason));
     const auto& plan = std::get<TmaPlan>(made);
@@ -150,17 +166,16 @@ EmitResult emitTmaView(const std::string& name, const KernelRequest& asked,
     if (auto* set = std::get_if<KernelSet>(&out))
         set->fetches = {static_cast<double>(plan.tiles()),
                         static_cast<double>(plan.ownRows() + plan.ownColumns()),
-                        static_cast<double>(plan.fetchedBytes())};
+                        static_cast<double>(plan.fetchedBytes()), plan.filled()};
     return out;
 }
 
-EmitResult emitTma(const std::string& name, const TmaTile& tile, bool paired,
-                   const KernelRequest& request) {
+EmitResult emitTma(const std::string& name, const TmaForm& form, const KernelRequest& request) {
     const auto& code = std::get<Contraction>(request.program->code);
     if (auto reason = refuseOperands(request, code))
         return finish(name.c_str(), request, PartResult(*reason));
     ContractionView view = viewOf(request);
-    return emitTmaView(name, request, request, view, tile, paired);
+    return emitTmaView(name, request, request, view, form);
 }
 
 /// A MatMulNBits of many rows, whose weights a launch of its own makes elements.
@@ -172,7 +187,7 @@ EmitResult emitExpandedTma(const std::string& name, const TmaTile& tile,
     auto& [product, expand, view, scratch] = std::get<ExpandedProduct>(made);
     if (auto reason = refuseOperands(product.flat, std::get<Contraction>(product.program->code)))
         return finish(name.c_str(), request, PartResult(*reason));
-    return emitTmaView(name, request, product.typed, view, tile, false, {std::move(expand)},
+    return emitTmaView(name, request, product.typed, view, {tile}, {std::move(expand)},
                        {{}, scratch});
 }
 
@@ -180,18 +195,23 @@ EmitResult emitExpandedTma(const std::string& name, const TmaTile& tile,
 
 std::vector<VariantRow> tmaVariants() {
     std::vector<VariantRow> out;
-    for (const bool paired : {false, true})
-        for (const TmaTile& tile : tmaTiles) {
-            const std::string name = fmt::format("tma_{}{}", tile.name, paired ? "_pair" : "");
-            out.push_back(
-                {name, ProgramKind::Contraction,
-                 [name, &tile, paired](const KernelRequest& request) {
-                     return emitTma(name, tile, paired, request);
-                 },
-                 fmt::format("tensor cores of sm_90 (wgmma) fed by TMA, {} x {} results "
-                             "a warpgroup, two in turn{}",
-                             tile.m, tile.n, paired ? "; two blocks share an operand" : "")});
-        }
+    for (const bool pixels : {false, true})
+        for (const bool paired : {false, true})
+            for (const TmaTile& tile : tmaTiles) {
+                if (pixels && tile.m == 64) // no tile of few rows is predicted to be faster
+                    continue;
+                const std::string name = fmt::format("tma_{}{}{}", pixels ? "im2col_" : "",
+                                                     tile.name, paired ? "_pair" : "");
+                out.push_back(
+                    {name, ProgramKind::Contraction,
+                     [name, form = TmaForm{tile, paired, pixels}](const KernelRequest& request) {
+                         return emitTma(name, form, request);
+                     },
+                     fmt::format("tensor cores of sm_90 (wgmma) fed by TMA{}, {} x {} "
+                                 "results a warpgroup, two in turn{}",
+                                 pixels ? ", a convolution's taps by im2col mode" : "", tile.m,
+                                 tile.n, paired ? "; two blocks share an operand" : "")});
+            }
     for (const TmaTile& tile : std::span(tmaTiles).first<2>()) { // the largest
         const std::string name = fmt::format("expanded_tma_{}", tile.name);
         out.push_back({name, ProgramKind::Library,

@@ -102,13 +102,23 @@ std::string TmaEmitter::setup() const {
 std::string TmaEmitter::copy(const TmaOperand& operand, bool isA) const {
     const int sharers = isA ? m_plan.cluster.n : m_plan.cluster.m;
     const int own = (isA ? m_plan.ownRows() : m_plan.ownColumns()) * tmaRowBytes;
-    return fmt::format(
-        "                    const int {0}At[] = {{{1}}};\n"
-        "                    copyBox{2}(to{3}{4}, map{5}, full + stage, {0}At);\n",
-        isA ? "a" : "b", joined(operand.coordinates, [](const std::string& text) { return text; }),
-        sharers == 1 ? "" : fmt::format("<{}, {}u>", operand.map.box.size(), (1 << sharers) - 1),
-        isA ? "" : fmt::format(" + {}", m_tile.m * tmaRowBytes),
-        sharers == 1 ? "" : fmt::format(" + inCluster * {}u", own), isA ? 0 : 1);
+    const auto list = [](const std::vector<std::string>& texts) {
+        return joined(texts, [](const std::string& text) { return text; });
+    };
+    const char* const name = isA ? "a" : "b";
+    const bool pixels = operand.map.pixels.has_value();
+    return (pixels ? fmt::format("                    const unsigned short {}By[] = {{{}}};\n",
+                                 name, list(operand.offsets))
+                   : std::string()) +
+           fmt::format("                    const int {0}At[] = {{{1}}};\n"
+                       "                    {2}{3}(to{4}{5}, map{6}, full + stage, {0}At{7});\n",
+                       name, list(operand.coordinates), pixels ? "copyPixels" : "copyBox",
+                       sharers == 1
+                           ? ""
+                           : fmt::format("<{}, {}u>", operand.map.dims.size(), (1 << sharers) - 1),
+                       isA ? "" : fmt::format(" + {}", m_tile.m * tmaRowBytes),
+                       sharers == 1 ? "" : fmt::format(" + inCluster * {}u", own), isA ? 0 : 1,
+                       pixels ? fmt::format(", {}By", name) : "");
 }
 
 /// A loop over the tiles of a block, `step` clusters on at a time, and where each lies.
@@ -144,6 +154,12 @@ std::string TmaEmitter::producer() const {
                                "                @advance<1>(stage, parity);\n            }}\n",
                                m_tile.stages)
                  : "";
+    const std::string tap =
+        m_plan.taps == 1
+            ? ""
+            : fmt::format("                    const unsigned tap = static_cast<unsigned>(k) / "
+                          "{0}u;\n                    const int slice = k % {0};\n",
+                          m_plan.slices());
     return fmt::format("        releaseRegisters<{0}>();\n        if (threadIdx.x == 0) {{\n"
                        "            int stage = 0;\n            unsigned parity = 1;\n",
                        producerRegisters) +
@@ -153,7 +169,8 @@ std::string TmaEmitter::producer() const {
                        "                    {2}(empty + stage, parity);\n"
                        "                    arriveExpecting(full + stage, {1});\n",
                        m_plan.tilesK(), m_tile.stageBytes(), wait) +
-           copy(m_plan.a, true) + copy(m_plan.b, false) +
+           tap + m_plan.a.stageSetup + m_plan.b.stageSetup + copy(m_plan.a, true) +
+           copy(m_plan.b, false) +
            "                    @advance<1>(stage, parity);\n                }\n            }\n" +
            leave + "        }\n";
 }
@@ -364,6 +381,10 @@ KernelPart TmaEmitter::emit() const {
             fmt::format("two blocks a cluster, tiles {}: each fetches half of {} for both",
                         m_plan.cluster.m > 1 ? "below each other" : "side by side",
                         m_plan.cluster.m > 1 ? "B" : "A"));
+    if (m_plan.taps > 1)
+        part.comment.push_back(fmt::format("k is {} places of the filter, {} stages of channels "
+                                           "each",
+                                           m_plan.taps, m_plan.slices()));
     part.comment.push_back(
         fmt::format("operands fetched from the second cache: {} bytes", m_plan.fetchedBytes()));
     part.helpers = {"vectors", "async", "wgmma", "tma"};

@@ -12,7 +12,8 @@
 // operand: each fetches half of it for both. A stage is therefore empty when the warps of both
 // blocks said so, to each producer, and a producer stays until all stages are empty once more: then
 // nobody will arrive at its barriers, and all that was copied into its stages has been used.
-// Operands come without prologue, k innermost; the epilogue is that of all contractions. A zero
+// Operands come without prologue, k innermost, or of a convolution channels, whose places of the
+// filter are then the outer part of k; the epilogue is that of all contractions. A zero
 // point of 8-bit integers is no prologue: `zero_shift` makes the sums of what is stored good.
 #pragma once
 
@@ -53,8 +54,10 @@ constexpr int tmaSlabBytes = 16 * 64 * 4; ///< in which a warp turns its sums, 6
 /// the batch's loops, whose names begin with "a" or "b".
 struct TmaOperand {
     TensorMapText map;
-    std::vector<std::string> coordinates; ///< innermost first; of tile `tileM` or `tileN`
-    std::string setup;                    ///< statements before; need `batch`
+    std::vector<std::string> coordinates;  ///< innermost first; of tile `tileM` or `tileN`
+    std::string setup;                     ///< statements before; need `batch` and the tile
+    std::string stageSetup = {};           ///< statements before each copy; need `tap`
+    std::vector<std::string> offsets = {}; ///< of im2col mode, behind the innermost coordinate
 };
 
 struct TmaPlan {
@@ -63,6 +66,7 @@ struct TmaPlan {
     const TmaTile& tile;
     TmaOperand a, b;
     TmaCluster cluster;
+    int64_t taps = 1;                    ///< places of a filter, k's outer part; 1: k is one dim
     int64_t clusters = 1;                ///< that stay; of one block each where there are none
     std::optional<ZeroShift> zeros = {}; ///< of 8-bit integers
 
@@ -74,7 +78,14 @@ struct TmaPlan {
     int64_t tiles() const { return groups() * cluster.blocks(); }
     int64_t blocks() const { return clusters * cluster.blocks(); }
     int kElements() const { return tmaRowBytes / static_cast<int>(sizeOf(a.map.element)); }
-    int64_t tilesK() const { return divideUp(view.kCount, kElements()); }
+    /// Stages of a tap, and of a tile: what a tap leaves of its last one is zeros.
+    int64_t slices() const { return divideUp(view.kCount / taps, kElements()); }
+    int64_t tilesK() const { return taps * slices(); }
+    /// Of the stages, those that k without taps would take.
+    double filled() const {
+        return static_cast<double>(divideUp(view.kCount, kElements())) /
+               static_cast<double>(tilesK());
+    }
     bool shiftsA() const { return zeros && zeros->ofA(); }
     bool shiftsB() const { return zeros && zeros->ofB(); }
 
@@ -91,12 +102,26 @@ struct TmaPlan {
     int sharedBytes() const { return barriersAt() + (2 * tile.stages + 2) * 8; }
 };
 
-/// Its boxes are what a block fetches of a stage. Refuses an operand that TMA cannot read: k not
-/// innermost, addresses or strides that are no multiples of 16 bytes, rows of several strides,
-/// strides within a row.
+/// Its boxes are what a block fetches of a stage. Refuses an operand that TMA cannot read: k, or
+/// with taps channels, not innermost, addresses or strides that are no multiples of 16 bytes, rows
+/// of several strides, strides within a row. `taps`: of B, as TmaPlan::taps.
 std::variant<TmaOperand, Reason> tmaOperand(const KernelRequest& request,
                                             const ContractionView& view, const TmaTile& tile,
-                                            const TmaCluster& cluster, bool isA);
+                                            const TmaCluster& cluster, bool isA, int64_t taps = 1);
+
+/// The operand A of a convolution by im2col mode: its columns of pixels are what a block fetches of
+/// a stage, one tap's channels. Refuses what has no such map (pixel_operand.cpp) and what boxes do
+/// as well: rows of one stride.
+std::variant<TmaOperand, Reason> pixelOperand(const KernelRequest& request,
+                                              const ContractionView& view, const TmaTile& tile,
+                                              const TmaCluster& cluster);
+
+/// Puts a dim behind the others of a map, which reach over `reach` elements, and moves that on.
+/// Refuses a stride that lies within, or that is no multiple of 16 bytes.
+std::optional<Reason> addDim(TensorMapText& map, int64_t extent, int64_t stride, int64_t& reach);
+
+/// Refuses an operand that does not begin at a multiple of 16 bytes.
+std::optional<Reason> refuseStart(const TensorMapText& map, const KernelOperand& operand);
 
 /// How the kernel ends such results: the epilogue's text must be made for it.
 EpilogueEnd tmaEndOf(const ResultLanes& lanes);

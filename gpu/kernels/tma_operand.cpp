@@ -60,17 +60,39 @@ KernelArgument memoryOf(const KernelRequest& request, const ContractionView& vie
 
 } // namespace
 
+std::optional<Reason> addDim(TensorMapText& map, int64_t extent, int64_t stride, int64_t& reach) {
+    const auto size = static_cast<int64_t>(sizeOf(map.element));
+    if (stride < reach || stride * size % unit != 0)
+        return refusal("layout", fmt::format("a stride of {} elements", stride));
+    reach = stride * extent;
+    map.dims.push_back(extent);
+    map.strides.push_back(stride * size);
+    return std::nullopt;
+}
+
+std::optional<Reason> refuseStart(const TensorMapText& map, const KernelOperand& operand) {
+    if (operand.alignment % unit != 0 || map.memory.offset % unit != 0)
+        return refusal("layout", "an operand that does not begin at a multiple of 16 bytes");
+    return std::nullopt;
+}
+
 std::variant<TmaOperand, Reason> tmaOperand(const KernelRequest& request,
                                             const ContractionView& view, const TmaTile& tile,
-                                            const TmaCluster& cluster, bool isA) {
+                                            const TmaCluster& cluster, bool isA, int64_t taps) {
     const KernelOperand& operand = isA ? view.a : view.b;
-    const LoopNest k = axisNest(view, view.k, view.resultDims(), {operand});
+    const auto inner = taps == 1 ? view.k.begin() : view.k.end() - 1;
+    const Extents outerK(view.k.begin(), inner), innerK(inner, view.k.end());
+    const LoopNest k = axisNest(view, innerK, view.resultDims() + outerK.size(), {operand});
     if (k.loops().size() != 1 || k.innerStride(0) != 1)
         return refusal("layout", "TMA wants k innermost");
     auto outer = outerDims(view, tile, cluster, isA, operand);
     if (auto* reason = std::get_if<Reason>(&outer))
         return std::move(*reason);
     auto& dims = std::get<std::vector<MapDim>>(outer);
+    const LoopNest tap = axisNest(view, outerK, view.resultDims(), {operand});
+    for (size_t i = 0; i < tap.loops().size(); ++i)
+        dims.push_back({tap.loops()[i].extent, tap.loops()[i].strides[0], 1,
+                        fmt::format("static_cast<int>({}Tap{})", isA ? "a" : "b", i)});
     // The header wants strides that grow; boxes lie the same whatever the order of dims of one.
     std::stable_sort(dims.begin(), dims.end(),
                      [](const MapDim& x, const MapDim& y) { return x.stride < y.stride; });
@@ -78,25 +100,23 @@ std::variant<TmaOperand, Reason> tmaOperand(const KernelRequest& request,
     out.map.memory = memoryOf(request, view, isA);
     out.map.element = operand.dtype;
     const auto size = static_cast<int64_t>(sizeOf(operand.dtype));
-    out.map.dims = {view.kCount};
+    int64_t reach = view.kCount / taps;
+    out.map.dims = {reach};
     out.map.box = {tmaRowBytes / size};
-    out.coordinates = {fmt::format("k * {}", tmaRowBytes / size)};
-    int64_t reach = view.kCount;
+    out.coordinates = {fmt::format("{} * {}", taps == 1 ? "k" : "slice", tmaRowBytes / size)};
     for (const MapDim& dim : dims) {
-        if (dim.stride < reach || dim.stride * size % unit != 0)
-            return refusal("layout", fmt::format("a stride of {} elements", dim.stride));
-        reach = dim.stride * dim.extent;
-        out.map.dims.push_back(dim.extent);
-        out.map.strides.push_back(dim.stride * size);
+        if (auto reason = addDim(out.map, dim.extent, dim.stride, reach))
+            return std::move(*reason);
         out.map.box.push_back(dim.box);
         out.coordinates.push_back(dim.coordinate);
     }
     if (out.map.dims.size() > mostDims)
         return refusal("layout", "more dims than a tensor map has");
-    if (operand.alignment % unit != 0 || out.map.memory.offset % unit != 0)
-        return refusal("layout", "an operand that does not begin at a multiple of 16 bytes");
+    if (auto reason = refuseStart(out.map, operand))
+        return std::move(*reason);
     out.setup = axisNest(view, view.batch, 0, {operand})
                     .split("batch", isA ? "aBatch" : "bBatch", "                ");
+    out.stageSetup = tap.split("tap", isA ? "aTap" : "bTap", "                    ");
     return out;
 }
 

@@ -206,6 +206,117 @@ TEST_F(TensorMaps, bytesComeWithTheSumsOfTheWeightsColumns) {
         }
 }
 
+/// A convolution in steps of two, whose pictures TMA reads by im2col mode.
+class PixelMaps : public TensorMaps {
+protected:
+    static constexpr int64_t images = 2, channels = 40, height = 17, width = 15, results = 72;
+    static constexpr int64_t down = 9, along = 8;
+
+    static double pixel(int64_t image, int64_t row, int64_t column, int64_t channel) {
+        return static_cast<double>((image * 5 + row * 3 + column * 2 + channel) % 5 - 2);
+    }
+
+    static double weight(int64_t result, int64_t channel, int64_t tap) {
+        return static_cast<double>((result * 3 + channel + tap * 2) % 7 - 3);
+    }
+
+    std::unique_ptr<Tactic> convolution(const std::string& name) {
+        gpu_suite::Case source;
+        source.bodies = {"(float16[2,40,17,15] x, float16[72,40,3,3] w) => (float16[2,72,9,8] y) "
+                         "{ y = Conv<kernel_shape=[3,3], strides=[2,2], pads=[1,1,1,1]>(x, w) }"};
+        source.constants = "in1";
+        source.capability = 90;
+        for (const char* operand : {"in0", "out0"})
+            source.placements[operand] = {{0, 2, 3, 1}};
+        m_convolution = gpu_suite::prepare(source);
+        EXPECT_TRUE(m_convolution.program);
+        ReferenceValue weights = ReferenceValue::tensor(DType::Float16, {results, channels, 3, 3});
+        for (int64_t i = 0; i < results * channels * 9; ++i)
+            weights.floats[static_cast<size_t>(i)] =
+                weight(i / 9 / channels, i / 9 % channels, i % 9);
+        return tactic(name, m_convolution, weights);
+    }
+
+    DeviceMemory picture() {
+        std::vector<uint16_t> values;
+        for (int64_t place = 0; place < images * height * width; ++place)
+            for (int64_t channel = 0; channel < channels; ++channel)
+                values.push_back(floatToHalf(static_cast<float>(pixel(
+                    place / width / height, place / width % height, place % width, channel))));
+        auto memory = m_device->allocate(values.size() * 2);
+        EXPECT_TRUE(m_device->upload(memory->address(), values.data(), values.size() * 2));
+        EXPECT_TRUE(m_device->finishUploads());
+        return std::move(*memory);
+    }
+
+    static double wanted(int64_t place, int64_t result) {
+        double out = 0;
+        for (int64_t tap = 0; tap < 9; ++tap) {
+            const int64_t row = place / along % down * 2 - 1 + tap / 3;
+            const int64_t column = place % along * 2 - 1 + tap % 3;
+            if (row < 0 || row >= height || column < 0 || column >= width)
+                continue;
+            for (int64_t channel = 0; channel < channels; ++channel)
+                out += pixel(place / along / down, row, column, channel) *
+                       weight(result, channel, tap);
+        }
+        return out;
+    }
+
+    gpu_suite::Prepared m_convolution;
+};
+
+TEST_F(PixelMaps, areMadeForTheAddressesOfALaunch) {
+    for (const char* name : {"tma_im2col_128x64", "tma_im2col_128x64_pair"}) {
+        SCOPED_TRACE(name);
+        auto tactic = convolution(name);
+        ASSERT_NE(tactic, nullptr);
+        const DeviceMemory in = picture();
+        auto out = m_device->allocate(images * down * along * results * 2);
+        ASSERT_TRUE(out);
+        const DevicePointer inputs[] = {in.address(), 0}, outputs[] = {out->address()};
+        ASSERT_TRUE(tactic->enqueue(m_stream, {inputs, outputs, 0})) << fake().message();
+        std::vector<uint16_t> values(static_cast<size_t>(images * down * along * results));
+        ASSERT_TRUE(m_stream.copyOut(values.data(), out->address(), values.size() * 2));
+        auto done = m_stream.synchronize();
+        ASSERT_TRUE(done) << done.error().text() << fake().message();
+        for (int64_t place = 0; place < images * down * along; ++place)
+            for (int64_t result = 0; result < results; ++result)
+                ASSERT_EQ(halfToFloat(values[static_cast<size_t>(place * results + result)]),
+                          wanted(place, result))
+                    << "place " << place << ", result " << result;
+    }
+}
+
+TEST_F(PixelMaps, whatTheDriverRefusesIsAnErrorOfTheLaunch) {
+    auto tactic = convolution("tma_im2col_128x64");
+    ASSERT_NE(tactic, nullptr);
+    auto out = m_device->allocate(images * down * along * results * 2);
+    const DeviceMemory in = picture();
+    ASSERT_TRUE(out);
+    const DevicePointer inputs[] = {in.address() + 16, 0}, outputs[] = {out->address()};
+    auto launched = tactic->enqueue(m_stream, {inputs, outputs, 0});
+    ASSERT_FALSE(launched);
+    EXPECT_EQ(launched.error().code, "device.call");
+    EXPECT_STREQ(fake().message(), "the tensor lies outside of the device's memory");
+}
+
+TEST_F(PixelMaps, aDriverWithoutThemRunsNoKernelThatNeedsThem) {
+    auto tactic = convolution("tma_im2col_128x64");
+    ASSERT_NE(tactic, nullptr);
+    setenv("FUSELAGE_CUDA_LIBRARIES", FAKECUDA_FOLDER "/plain", 1);
+    auto plain = Device::open();
+    ASSERT_TRUE(plain) << plain.error().text();
+    const TensorMapText& pixels = tactic->kernels()->kernels[0].maps[0];
+    const TensorMapText& boxes = tactic->kernels()->kernels[0].maps[1];
+    ASSERT_TRUE(pixels.pixels && !boxes.pixels);
+    EXPECT_TRUE(requireTensorMap(*(*plain)->context(), boxes));
+    auto missing = requireTensorMap(*(*plain)->context(), pixels);
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, "library-missing");
+    EXPECT_NE(missing.error().message.find("cuTensorMapEncodeIm2col"), std::string::npos);
+}
+
 TEST_F(TensorMaps, whatTheDriverRefusesIsAnErrorOfTheLaunch) {
     auto tactic = this->tactic("tma_64x128");
     ASSERT_NE(tactic, nullptr);

@@ -54,6 +54,8 @@ std::string_view codeOf(std::string_view elf) {
     return {};
 }
 
+constexpr int im2colMode = 18; ///< bit of a BoxCopy's upper word
+
 /// One instruction and where it stands.
 struct Instruction {
     size_t at;
@@ -159,6 +161,7 @@ MatrixInstructions countMatrix(const std::string& cubin) {
         out.integerGroups += opcode == IntegerGroupProduct ? 1 : 0;
         out.integers += opcode == IntegerProduct ? 1 : 0;
         out.boxCopies += opcode == BoxCopy ? 1 : 0;
+        out.pixelCopies += opcode == BoxCopy && (instruction.high >> im2colMode & 1) != 0 ? 1 : 0;
         out.signals += opcode == Signal ? 1 : 0;
         out.registerMoves += opcode == RegisterMove ? 1 : 0;
         out.local += opcode == LoadLocal || opcode == StoreLocal ? 1 : 0;

@@ -35,6 +35,7 @@ struct MatrixInstructions {
     uint32_t integerGroups = 0; ///< IGMMA
     uint32_t integers = 0;      ///< IMMA
     uint32_t boxCopies = 0;     ///< UTMALDG
+    uint32_t pixelCopies = 0;   ///< of them, those of im2col mode
     uint32_t signals = 0;       ///< SYNCS: waits for barriers in shared memory, and arrivals
     uint32_t registerMoves = 0; ///< USETMAXREG
     uint32_t local = 0;         ///< LDL, STL

@@ -60,6 +60,12 @@ const std::map<std::string, uint32_t>& budgets() {
         {"tma_64x128_pair", 168},
         {"tma_64x256", 168},
         {"tma_64x256_pair", 168},
+        {"tma_im2col_128x128", 168},
+        {"tma_im2col_128x128_pair", 168},
+        {"tma_im2col_128x64", 168},
+        {"tma_im2col_128x64_pair", 168},
+        {"tma_im2col_192x128", 168},
+        {"tma_im2col_192x128_pair", 168},
         {"chain_wgmma", 248}, // as below, with two warpgroups
         {"chain_tensor", 248}, // one block a multiprocessor: rows, sums and their fragments
         {"comparison", 136},
@@ -155,8 +161,11 @@ std::string missingIn(const std::string& variant, const gpu::KernelText& kernel,
         return "no products of warpgroups";
     if (kernel.maps.empty())
         return {};
+    const auto pixelMaps = std::count_if(kernel.maps.begin(), kernel.maps.end(),
+                                         [](const auto& map) { return map.pixels.has_value(); });
     return found.products + found.integerGroups == 0 ? "no products of warpgroups"
            : found.boxCopies != kernel.maps.size()   ? "a copy a map is not there"
+           : found.pixelCopies != pixelMaps          ? "a copy is not of its map's mode"
            : found.signals < 6                       ? "waits for barriers or arrivals are missing"
            : found.registerMoves != 2                ? "registers do not move"
            : found.local != 0                        ? "local memory"

@@ -2,7 +2,7 @@
 // Kernels made wrong in one place of their text: what the shim must find. Compiled with the suite.
 // Lists: products by weights of a few bits, two layers behind a row that is made in registers, the
 // convolution that stages its picture once, products of 8-bit integers by warpgroups, products of
-// two blocks that share operands.
+// two blocks that share operands, convolutions whose taps TMA fetches.
 #pragma once
 
 #include "gpu/emit/emit.h"
@@ -26,6 +26,7 @@ const std::vector<Mutant>& chainMutants();
 const std::vector<Mutant>& haloMutants();
 const std::vector<Mutant>& integerMutants();
 const std::vector<Mutant>& pairMutants();
+const std::vector<Mutant>& pixelMutants();
 
 /// All lists.
 std::vector<Mutant> allMutants();

@@ -36,5 +36,7 @@ INSTANTIATE_TEST_SUITE_P(Integer, Mutants, testing::ValuesIn(integerMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Pair, Mutants, testing::ValuesIn(pairMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Pixels, Mutants, testing::ValuesIn(pixelMutants()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 } // namespace

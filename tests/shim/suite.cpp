@@ -92,8 +92,8 @@ std::vector<Case> cases() {
     std::vector<Case> out;
     for (const auto& family :
          {pointwiseCases(), rowCases(), copyCases(), windowCases(), groupCases(), depthwiseCases(),
-          fewChannelsCases(), haloCases(), contractionCases(), integerCases(), attentionCases(),
-          libraryCases(), chainCases(), fewBitsCases()})
+          fewChannelsCases(), haloCases(), pixelCases(), contractionCases(), integerCases(),
+          attentionCases(), libraryCases(), chainCases(), fewBitsCases()})
         out.insert(out.end(), family.begin(), family.end());
     return out;
 }

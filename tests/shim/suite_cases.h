@@ -14,6 +14,7 @@ std::vector<Case> groupCases();
 std::vector<Case> depthwiseCases();
 std::vector<Case> fewChannelsCases();
 std::vector<Case> haloCases();
+std::vector<Case> pixelCases();
 std::vector<Case> contractionCases();
 std::vector<Case> integerCases();
 std::vector<Case> attentionCases();

@@ -193,10 +193,18 @@ void addProducts(Family& out) {
                          "(float16[1,64,14,14] x, float16[64,64,3,3] w, float16[1,64,14,14] r) => "
                          "(float16[1,64,14,14] y) { c = Conv<kernel_shape=[3,3], pads=[1,1,1,1]>"
                          "(x, w) s = Add(c, r) y = Relu(s) }",
-                         "conv_halo wgmma_128x64 tensor_128x64 tensor_64x64");
+                         "conv_halo tma_im2col_128x64 wgmma_128x64 tensor_128x64 tensor_64x64");
     conv.placements = channelsLast;
     conv.constants = "in1";
     conv.capability = 90;
+    Case& strided = out.add("conv_3x3_strided_half_last",
+                            "(float16[1,64,28,28] x, float16[128,64,3,3] w) => "
+                            "(float16[1,128,14,14] y) { c = Conv<kernel_shape=[3,3], "
+                            "strides=[2,2], pads=[1,1,1,1]>(x, w) y = Relu(c) }",
+                            "tma_im2col_128x128 tma_im2col_128x128_pair wgmma_128x128");
+    strided.placements = channelsLast;
+    strided.constants = "in1";
+    strided.capability = 90;
     // Orders in which a convolution's channels do not lie side by side.
     const char* const pointwise = "(float16[2,64,14,16] x, float16[64,64,1,1] w) => "
                                   "(float16[2,64,14,16] y) { y = Conv(x, w) }";

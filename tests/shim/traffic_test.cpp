@@ -267,7 +267,7 @@ TEST(Traffic, aClusterFetchesOnceWhatItsBlocksShare) {
                 EXPECT_LE(other.counts.boxesFetched * 4, one.counts.boxesFetched * 3);
             }
     }
-    EXPECT_EQ(pairs, 3U);
+    EXPECT_EQ(pairs, 4U);
 }
 
 /// Most of what may be touched and waited for, over the least; see the page's words.

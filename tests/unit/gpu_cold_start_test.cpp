@@ -171,4 +171,51 @@ TEST(Pairs, arePredictedToBeFasterWhereBlocksShareHalfOfAnOperand) {
     }
 }
 
+/// Of our kernels for a step: what the fastest by im2col mode is predicted to take, and the fastest
+/// of the others; 0: there is none.
+std::pair<double, double> predictedByPixels(const KernelRequest& request,
+                                            const TimeEstimate& program) {
+    std::pair<double, double> out;
+    for (KernelSet& set : emitAll(request).accepted) {
+        double& best = set.variant.starts_with("tma_im2col_") ? out.first : out.second;
+        const double seconds = predictedRun(request, program, EmittedTactic(std::move(set), false));
+        best = best == 0 ? seconds : std::min(best, seconds);
+    }
+    return out;
+}
+
+/// 3x3 and 1x1 in steps of two; those of 3x3 in steps of one are conv_halo's, and a candidate less
+/// than half again as long. Of one picture nobody offers it.
+TEST(Im2colMode, isPredictedToBeTheFastestOfOursForStridedConvolutions) {
+    const DeviceProfile profile = *deviceProfile("h200");
+    const RequestTarget target{profile, profile.arch, int64_t{256} << 20};
+    for (const int64_t batch : {1, 32}) {
+        SCOPED_TRACE(batch);
+        const auto plan = planOf("resnet50", profile, batch);
+        size_t strided = 0, plain = 0;
+        for (const Step& step : plan->steps) {
+            const auto* code = std::get_if<Contraction>(&step.program.code);
+            if (code == nullptr || code->kind != Contraction::Kind::Conv)
+                continue;
+            const auto [pixels, others] =
+                predictedByPixels(requestOf(*plan, step, target), step.predicted);
+            if (batch == 1) {
+                EXPECT_EQ(pixels, 0) << step.name;
+            } else if (code->window.strides[0] == 2 && code->window.kernel[0] < 7) {
+                ++strided;
+                EXPECT_GT(pixels, 0) << step.name;
+                EXPECT_LE(pixels, others * 1.0001) << step.name;
+            } else if (code->window.kernel[0] == 3) {
+                ++plain;
+                EXPECT_GT(pixels, others) << step.name;
+                EXPECT_LT(pixels, others * 1.5) << step.name;
+            } else {
+                EXPECT_EQ(pixels, 0) << step.name;
+            }
+        }
+        EXPECT_EQ(strided, batch == 1 ? 0U : 6U);
+        EXPECT_EQ(plain, batch == 1 ? 0U : 13U);
+    }
+}
+
 } // namespace
