@@ -223,10 +223,24 @@ OperandBytes operandBytes(const KernelProgram& program) {
     return out;
 }
 
+/// A product behind a Row alone passes over its own operands as ever; all blocks make all rows.
+std::vector<double> passesBehindRows(const KernelProgram& program, const Chain& code,
+                                     const DeviceProfile& profile) {
+    std::vector<double> own(code.members[1].inputs.size(), 1.0), out(program.inputs.size(), 1.0);
+    contractionPasses(productOf(code, 0), own);
+    for (uint32_t i = 0; i < own.size(); ++i)
+        if (i != linkOf(code))
+            out[chainInput(code, 1, i)] = own[i];
+    std::fill_n(out.begin(), code.members[0].inputs.size(), blocksWithRows(code, profile));
+    return out;
+}
+
 /// Each block of rows passes over both weights, unless they stay in the memory of its
 /// multiprocessor, beside the rows at hand.
 std::vector<double> chainPasses(const KernelProgram& program, const Chain& code,
                                 const DeviceProfile& profile) {
+    if (productCount(code) == 1)
+        return passesBehindRows(program, code, profile);
     constexpr double weightsShare = 0.75;
     std::vector<double> out(program.inputs.size(), 1.0);
     const uint32_t b[] = {chainWeight(code, 0), chainWeight(code, 1)};
@@ -239,6 +253,14 @@ std::vector<double> chainPasses(const KernelProgram& program, const Chain& code,
     for (const uint32_t operand : b)
         out[operand] = stay ? std::min(blocks, profile.units) : blocks;
     return out;
+}
+
+double blocksWithRows(const Chain& code, const DeviceProfile& profile) {
+    constexpr double blocksOfUnit = 2; // as the kernel has it (gpu/kernels/gemv_row.cpp)
+    const Contraction& product = productOf(code, 0);
+    return std::max(1.0, std::min(blocksOfUnit * profile.units,
+                                  static_cast<double>(elementCount(product.space).value_or(0) /
+                                                      std::max<int64_t>(1, chainRows(code)))));
 }
 
 std::vector<double> readPasses(const KernelProgram& program, const DeviceProfile& profile) {

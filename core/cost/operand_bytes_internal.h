@@ -31,4 +31,8 @@ constexpr int64_t contractionTile = 256;
 /// Rows of a chain of products that a block ends together.
 constexpr double chainTile = 128;
 
+/// Blocks that each make all rows in front of the one product behind them: those that a GPU runs at
+/// once, or one for each column.
+double blocksWithRows(const Chain& code, const DeviceProfile& profile);
+
 } // namespace fuselage

@@ -49,6 +49,13 @@ bool sumsIntegers(const KernelProgram& program, const DeviceProfile& profile) {
     return code && code->accumulate == DType::Int32 && profile.kind == DeviceKind::Cpu;
 }
 
+/// Whose terms, tiles and columns are multiplied: those of the product where one stands alone
+/// behind a Row.
+const KernelProgram& multiplied(const KernelProgram& program) {
+    const auto* chain = std::get_if<Chain>(&program.code);
+    return chain && productCount(*chain) == 1 ? productProgram(*chain, 0) : program;
+}
+
 /// Products that a processor asks its library for one by one: two for each matrix of an attention.
 /// What each takes besides its work: attentions of 4 to 64 rows, on a Xeon.
 double secondsOfCalls(const KernelProgram& program) {
@@ -372,8 +379,9 @@ ProductSeconds matrixSeconds(const KernelProgram& program, const LaidWork& laid,
 ProductSeconds productSeconds(const KernelProgram& program, const LaidWork& laid,
                               const Traffic& traffic, const DeviceProfile& profile, bool tf32,
                               double units) {
-    const double peak = matrixPeak(program, profile, tf32) * (units / profile.units);
-    return matrixSeconds(program, laid, traffic, peak, profile, units);
+    const KernelProgram& product = multiplied(program);
+    const double peak = matrixPeak(product, profile, tf32) * (units / profile.units);
+    return matrixSeconds(product, laid, traffic, peak, profile, units);
 }
 
 double lossOfLanes(int64_t elements, const DeviceProfile& profile) {
@@ -399,7 +407,7 @@ double laneProductPrice(const KernelProgram& program, const Work& work,
 }
 
 double unevenRows(const KernelProgram& program, double units) {
-    if (!std::holds_alternative<Chain>(program.code))
+    if (!std::holds_alternative<Chain>(multiplied(program).code))
         return 1;
     // Few rows are cut once more.
     const double large = tilesOf(program, chainTile);
@@ -423,7 +431,7 @@ double fixedSeconds(const KernelProgram& program, const DeviceProfile& profile, 
     if (const auto way = fewBitsWay(program, profile))
         return way->fixed;
     const auto* chain = std::get_if<Chain>(&program.code);
-    return tiledProducts(program) * profile.productSeconds +
+    return tiledProducts(multiplied(program)) * profile.productSeconds +
            (chain && rowsOf(*chain) ? secondsOfFold : 0);
 }
 

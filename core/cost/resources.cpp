@@ -2,6 +2,7 @@
 #include "core/cost/resources.h"
 
 #include "core/cost/product_time_internal.h"
+#include "core/kernel/chain.h"
 #include "core/kernel/product_element.h"
 
 #include <algorithm>
@@ -194,6 +195,12 @@ struct Predictor {
     void operator()(const Chain& code) {
         for (const KernelProgram& member : code.members)
             out.instructions += predictResources(member, profile).instructions;
+        if (productCount(code) == 1) { // rows pass through shared memory
+            for (const KernelProgram& member : code.members)
+                out.registers =
+                    std::max(out.registers, predictResources(member, profile).registers);
+            return;
+        }
         out.registers = bulkTile;
         out.sharedBytes = 229520;
     }

@@ -6,6 +6,7 @@
 #include "core/cost/operand_bytes_internal.h"
 #include "core/cost/product_time_internal.h"
 #include "core/cost/resources.h"
+#include "core/kernel/chain.h"
 #include "core/kernel/row_reuse.h"
 #include "core/ops/tape_power.h"
 
@@ -157,6 +158,12 @@ double laneInstructions(const KernelProgram& program, const LaidWork& laid,
     add(work.routine, profile.routineIssue);
     add(laid.packed, 2);
     add(work.matrixFlops / 2, laneProductPrice(program, work, profile));
+    const auto* chain = std::get_if<Chain>(&program.code);
+    if (chain && productCount(*chain) == 1) {
+        const KernelProgram& rows = *rowsOf(*chain);
+        out += (blocksWithRows(*chain, profile) - 1) *
+               laneInstructions(rows, LaidWork{workOf(rows)}, profile);
+    }
     return out;
 }
 

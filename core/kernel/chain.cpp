@@ -103,12 +103,11 @@ std::optional<MadeRows> rowsMadeBy(const KernelProgram& program) {
 
 /// The product that takes the rows of `first`; null: `second` does not stand behind it.
 const Contraction* multiplierOf(const KernelProgram& first, const KernelProgram& second) {
-    if (!std::holds_alternative<Row>(first.code)) {
-        const auto* product = std::get_if<Contraction>(&second.code);
+    if (const auto* product = std::get_if<Contraction>(&second.code))
         return isPlain(product) ? product : nullptr;
-    }
     const auto* chain = std::get_if<Chain>(&second.code);
-    return chain != nullptr && rowsOf(*chain) == nullptr ? &productOf(*chain, 0) : nullptr;
+    const bool isPair = chain != nullptr && rowsOf(*chain) == nullptr;
+    return isPair && std::holds_alternative<Row>(first.code) ? &productOf(*chain, 0) : nullptr;
 }
 
 /// Nothing but A of its first product is this input of the program.
@@ -150,7 +149,7 @@ std::variant<KernelProgram, Reason> chained(const KernelProgram& first,
     const Contraction* two = multiplierOf(first, second);
     if (!made || two == nullptr)
         return Reason{
-            "kind", "they are no two plain matrix products, nor a row and a chain of such", {}, {}};
+            "kind", "they are no two plain matrix products, nor a row and one or two such", {}, {}};
     const uint32_t link = two->a.operand;
     if (first.outputs.size() != 1 || made->write == nullptr || !readsOnlyAsA(second, link))
         return Reason{"io-count", "what the first one makes is not A of the second alone", {}, {}};
@@ -185,26 +184,33 @@ uint32_t chainInput(const Chain& chain, size_t member, uint32_t input) {
     return before + input - (input > linkOf(chain) ? 1 : 0);
 }
 
-const Chain& productsOf(const Chain& chain) {
-    const auto* behind = std::get_if<Chain>(&chain.members[1].code);
-    return behind != nullptr ? *behind : chain;
+const KernelProgram* rowsOf(const Chain& chain) {
+    return std::holds_alternative<Row>(chain.members[0].code) ? chain.members.data() : nullptr;
 }
 
-const KernelProgram* rowsOf(const Chain& chain) {
-    return &productsOf(chain) != &chain ? chain.members.data() : nullptr;
+size_t productCount(const Chain& chain) {
+    return std::holds_alternative<Contraction>(chain.members[1].code) && rowsOf(chain) ? 1 : 2;
+}
+
+const KernelProgram& productProgram(const Chain& chain, size_t product) {
+    if (rowsOf(chain) == nullptr)
+        return chain.members[product];
+    const auto* behind = std::get_if<Chain>(&chain.members[1].code);
+    return behind != nullptr ? behind->members[product] : chain.members[1];
 }
 
 const Contraction& productOf(const Chain& chain, size_t product) {
-    return std::get<Contraction>(productsOf(chain).members[product].code);
+    return std::get<Contraction>(productProgram(chain, product).code);
 }
 
 std::optional<uint32_t> productInput(const Chain& chain, size_t product, uint32_t input) {
-    const Chain& products = productsOf(chain);
+    const auto* behind = std::get_if<Chain>(&chain.members[1].code);
+    const Chain& products = behind != nullptr ? *behind : chain;
     if (product == 1 && input == linkOf(products))
         return std::nullopt;
-    const uint32_t own = chainInput(products, product, input);
-    if (&products == &chain)
-        return own;
+    if (rowsOf(chain) == nullptr)
+        return chainInput(chain, product, input);
+    const uint32_t own = behind != nullptr ? chainInput(products, product, input) : input;
     return own == linkOf(chain) ? std::nullopt : std::optional(chainInput(chain, 1, own));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains: two matrix products of which the second one multiplies what the first one made, perhaps
-// behind a Row that makes what the first one multiplies. Says which two programs are one and how
-// its operands are numbered; whether that pays is the planner's.
+// behind a Row that makes what the first one multiplies; or a Row and one product. Says which two
+// programs are one and how its operands are numbered; whether that pays is the planner's.
 #pragma once
 
 #include "core/kernel/program.h"
@@ -11,10 +11,10 @@
 
 namespace fuselage {
 
-/// The two as one program, whose body is theirs where both have one: two products, or a Row and a
-/// chain of two products. Reason "kind" where they are neither, or a product is no plain one of
-/// floats; "io-count" where what the first one makes is read otherwise than as A; "shape-mismatch"
-/// where the rows of both are not the same, one by one.
+/// The two as one program, whose body is theirs where both have one: two products, or a Row and
+/// either a product or a chain of two. Reason "kind" where they are neither, or a product is no
+/// plain one of floats; "io-count" where what the first one makes is read otherwise than as A;
+/// "shape-mismatch" where the rows of both are not the same, one by one.
 std::variant<KernelProgram, Reason> chained(const KernelProgram& first,
                                             const KernelProgram& second);
 
@@ -24,12 +24,13 @@ uint32_t linkOf(const Chain& chain);
 /// The input of the chain's program that an input of a member is; not of the link.
 uint32_t chainInput(const Chain& chain, size_t member, uint32_t input);
 
-/// The chain of the two products: itself, or what stands behind its Row.
-const Chain& productsOf(const Chain& chain);
+/// One, behind a Row, or two.
+size_t productCount(const Chain& chain);
 
 /// The program in front of the products; null: none.
 const KernelProgram* rowsOf(const Chain& chain);
 
+const KernelProgram& productProgram(const Chain& chain, size_t product);
 const Contraction& productOf(const Chain& chain, size_t product);
 
 /// What the Row in front reads, over the space of the first product: along k in place of along the
@@ -42,7 +43,7 @@ std::optional<uint32_t> productInput(const Chain& chain, size_t product, uint32_
 /// Of a product's B.
 uint32_t chainWeight(const Chain& chain, size_t product);
 
-/// Rows of both products.
+/// Rows of its products.
 int64_t chainRows(const Chain& chain);
 
 } // namespace fuselage

@@ -37,7 +37,7 @@ DType productElement(const KernelProgram& program) {
             if (const DType type = productElement(member); type != DType::Undefined)
                 return type;
     if (const auto* code = std::get_if<Chain>(&program.code))
-        return productElement(productsOf(*code).members[0]);
+        return productElement(productProgram(*code, 0));
     return DType::Undefined;
 }
 

@@ -205,10 +205,10 @@ struct Group {
 };
 
 /// Two matrix products in one launch, of which the second one takes the results of the first one as
-/// A, or a Row in front of two such (chain.h). Nothing of that leaves the kernel. Inputs: those of
-/// the first member by its own numbers, then those of the second one by its own, but A.
+/// A, or a Row in front of one or two such (chain.h). Nothing of that leaves the kernel. Inputs:
+/// those of the first member by its own numbers, then those of the second one by its own, but A.
 struct Chain {
-    std::vector<KernelProgram> members; ///< two Contractions; or a Row, and a Chain of two
+    std::vector<KernelProgram> members; ///< two Contractions; or a Row, and one or a Chain of two
 };
 
 using ProgramCode =

@@ -177,11 +177,11 @@ struct Counter {
     }
 
     /// Packing a hidden element as a row of the second product takes the place of its store. A Row
-    /// in front has its elements where the first product would have read them, and leaves them
-    /// there: it neither loads nor stores them.
+    /// in front of two has its elements where the first product would have read them, and leaves
+    /// them there: it neither loads nor stores them.
     void operator()(const Chain& code) {
         members(code.members);
-        if (const KernelProgram* rows = rowsOf(code))
+        if (const KernelProgram* rows = rowsOf(code); rows && productCount(code) == 2)
             moves(2, -count(rows->outputs[0].extents));
     }
 

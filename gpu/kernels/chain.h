@@ -88,6 +88,12 @@ private:
 /// Bytes of shared memory that a block may have.
 int64_t sharedOf(const KernelRequest& request);
 
+/// Functions whose "@" begin with `prefix`, so that the same of another program stand beside them.
+std::string ownNames(std::string text, const char* prefix);
+
+/// A product's operands by the chain's numbers; what a member makes becomes `made`.
+Contraction renumbered(const Chain& chain, size_t product, uint32_t made);
+
 EmitResult emitChainWgmma(const KernelRequest& request);
 EmitResult emitChainTensor(const KernelRequest& request);
 

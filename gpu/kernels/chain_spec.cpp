@@ -13,27 +13,8 @@ namespace {
 constexpr int64_t everyShared = 48 << 10, reservedBytes = 1024; ///< the driver's
 
 /// The work between the products, and in front of them, has names of its own.
-std::string ownNames(std::string text, const char* prefix) {
-    for (size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at + 1))
-        text.insert(at + 1, prefix);
-    return text;
-}
-
 std::string hiddenNames(std::string text) {
     return ownNames(std::move(text), "hidden_");
-}
-
-/// A product's operands by the chain's numbers; what a member makes becomes `hidden`.
-Contraction renumbered(const Chain& chain, size_t product, uint32_t hidden) {
-    Contraction out = productOf(chain, product);
-    auto move = [&](Access& access) {
-        access.operand = productInput(chain, product, access.operand).value_or(hidden);
-    };
-    move(out.a);
-    move(out.b);
-    for (Access& read : out.epilogue.reads)
-        move(read);
-    return out;
 }
 
 /// The hidden value as if it lay in memory, its rows in the order of A's: views of both products
@@ -52,6 +33,24 @@ OperandLayout hiddenLayout(const KernelRequest& request, const Contraction& firs
 }
 
 } // namespace
+
+std::string ownNames(std::string text, const char* prefix) {
+    for (size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at + 1))
+        text.insert(at + 1, prefix);
+    return text;
+}
+
+Contraction renumbered(const Chain& chain, size_t product, uint32_t made) {
+    Contraction out = productOf(chain, product);
+    auto move = [&](Access& access) {
+        access.operand = productInput(chain, product, access.operand).value_or(made);
+    };
+    move(out.a);
+    move(out.b);
+    for (Access& read : out.epilogue.reads)
+        move(read);
+    return out;
+}
 
 int64_t sharedOf(const KernelRequest& request) {
     const double known = request.profile ? request.profile->sharedBytesPerUnit : 0;
@@ -72,15 +71,16 @@ std::optional<Reason> ChainSpec::build() {
     if (m_request.strict)
         return refusal("numeric-class", "a strict plan keeps the order of sums");
     const auto& chain = std::get<Chain>(m_request.program->code);
+    if (productCount(chain) != 2)
+        return refusal("kind", "one product alone stands behind the row");
     if (const KernelProgram* rows = rowsOf(chain))
         if (auto reason = buildRow(*rows))
             return reason;
     const auto hidden = static_cast<uint32_t>(m_request.inputs.size());
-    const Chain& products = productsOf(chain);
-    const OperandType& between = products.members[0].outputs[0];
+    const OperandType& between = productProgram(chain, 0).outputs[0];
     for (size_t i = 0; i < 2; ++i) {
         ChainMember& member = m_members[i];
-        member.program = products.members[i];
+        member.program = productProgram(chain, i);
         Contraction code = renumbered(chain, i, hidden);
         if (i == 0 && m_read)
             code.a = *m_read;

@@ -91,6 +91,23 @@ TEST(Chain, ARowInFrontMakesWhatTheFirstProductMultiplies) {
     EXPECT_EQ(all.issue, apart.issue + rows.issue - 2 * 80); // it is neither loaded nor stored
 }
 
+TEST(Chain, ARowInFrontOfOneProduct) {
+    auto made = chained(programOf(bodyFrom(norm)), programOf(bodyFrom(expand)));
+    ASSERT_TRUE(std::holds_alternative<KernelProgram>(made)) << std::get<Reason>(made).text();
+    const auto& program = std::get<KernelProgram>(made);
+    ASSERT_EQ(program.inputs.size(), 5U); // z, g, b; w, b
+    expectComputesItsBody(program);
+    const auto& chain = std::get<Chain>(program.code);
+    ASSERT_TRUE(rowsOf(chain));
+    EXPECT_EQ(productCount(chain), 1U);
+    EXPECT_EQ(chainWeight(chain, 0), 3U);
+    EXPECT_EQ(productInput(chain, 0, 0), std::nullopt); // x
+    EXPECT_EQ(productInput(chain, 0, 2), 4U);
+    EXPECT_EQ(chainRows(chain), 10);
+    EXPECT_EQ(workOf(program).issue,
+              workOf(programOf(bodyFrom(norm))).issue + workOf(programOf(bodyFrom(expand))).issue);
+}
+
 TEST(Chain, DimensionsOfOneElementAreNoneOfTheRows) {
     for (const char* extents : {"1,7,5", "7,1,5", "7,5,1", "35", "1,1,1"}) {
         SCOPED_TRACE(extents);
@@ -137,7 +154,9 @@ TEST(Chain, ARowInFrontIsReadAsRowsAlone) {
                              "{ x = Softmax<axis=-1>(z) y = Exp(z) }",
                              expand, shrink)),
               "io-count");
-    EXPECT_EQ(code(chained(programOf(bodyFrom(norm)), programOf(bodyFrom(expand)))), "kind");
+    auto one = chained(programOf(bodyFrom(norm)), programOf(bodyFrom(expand)));
+    EXPECT_EQ(code(chained(programOf(bodyFrom(norm)), std::get<KernelProgram>(one))), "kind");
+    EXPECT_EQ(code(chained(std::get<KernelProgram>(one), programOf(bodyFrom(shrink)))), "kind");
     auto three = behindRow(norm, expand, shrink);
     EXPECT_EQ(code(chained(programOf(bodyFrom(norm)), std::get<KernelProgram>(three))), "kind");
 }
