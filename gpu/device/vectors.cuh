@@ -118,8 +118,8 @@ template <typename T> __device__ __forceinline__ T lane(const unsigned* words, i
     else if constexpr (sizeof(T) == 4)
         both.bits = words[i];
     else
-        both.bits = words[i * static_cast<int>(sizeof(T)) / 4] >>
-                    (i * static_cast<int>(sizeof(T)) % 4 * 8);
+        both.bits =
+            words[i * static_cast<int>(sizeof(T)) / 4] >> (i * static_cast<int>(sizeof(T)) % 4 * 8);
     return both.value;
 }
 
@@ -182,7 +182,8 @@ __device__ __forceinline__ void packLanes(const float* from, unsigned* words, co
 }
 
 template <int n>
-__device__ __forceinline__ void packLanes(const float* from, unsigned* words, const BFloat16* type) {
+__device__ __forceinline__ void packLanes(const float* from, unsigned* words,
+                                          const BFloat16* type) {
     if constexpr (n == 1)
         words[0] = floatToBFloat16(from[0]);
 #pragma unroll
@@ -219,7 +220,8 @@ template <int n, typename T> __device__ __forceinline__ void loadShared(const T*
 }
 
 /// n registers to consecutive shared memory, likewise.
-template <int n, typename T> __device__ __forceinline__ void storeShared(T* to, const T (&from)[n]) {
+template <int n, typename T>
+__device__ __forceinline__ void storeShared(T* to, const T (&from)[n]) {
     constexpr int bytes = n * static_cast<int>(sizeof(T)), access = bytes >= 16 ? 16 : bytes;
 #ifdef __CUDA_ARCH__
     struct __align__(access) Lanes {
@@ -236,6 +238,33 @@ template <int n, typename T> __device__ __forceinline__ void storeShared(T* to, 
             hostVectorAccess(to + i, access);
         to[i] = from[i];
     }
+#endif
+}
+
+/// n elements of consecutive shared memory in registers of their kind, one access of 4 to 16 bytes.
+template <int n, typename T, typename Register>
+__device__ __forceinline__ void loadStaged(const T* from, Register* to) {
+    constexpr int count = n * static_cast<int>(sizeof(T)) / 4;
+    unsigned words[count];
+    loadShared<count>(reinterpret_cast<const unsigned*>(from), words);
+#pragma unroll
+    for (int i = 0; i < n; ++i)
+        to[i] = lane(words, i, from);
+}
+
+/// The same to shared memory.
+template <int n, typename T, typename Register>
+__device__ __forceinline__ void stageLanes(T* to, const Register* from) {
+    constexpr int count = n * static_cast<int>(sizeof(T)) / 4;
+    unsigned words[count];
+    packLanes<n>(from, words, static_cast<const T*>(to));
+    storeShared<count>(reinterpret_cast<unsigned*>(to), words);
+}
+
+/// Asks for the line with this byte, to be in the last cache when it is read.
+__device__ __forceinline__ void prefetchLine(const void* from) {
+#ifdef __CUDA_ARCH__
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
 #endif
 }
 

@@ -94,6 +94,8 @@ std::string ownNames(std::string text, const char* prefix);
 /// A product's operands by the chain's numbers; what a member makes becomes `made`.
 Contraction renumbered(const Chain& chain, size_t product, uint32_t made);
 
+/// A row and one product of up to 8 rows, which each block makes for itself (gemv_row.cpp).
+EmitResult emitGemvRow(const KernelRequest& request);
 EmitResult emitChainWgmma(const KernelRequest& request);
 EmitResult emitChainTensor(const KernelRequest& request);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Few rows against a large weight: the weight is streamed once in accesses of 16 bytes while the
 // rows come from the caches. Threads share k; their sums meet by shuffles and in shared memory, in
-// an order that does not change.
+// an order that does not change. Blocks that make their rows themselves go from tile to tile.
 #include "core/graph/type.h"
 #include "gpu/kernels/contraction.h"
 #include "gpu/kernels/contraction_epilogue.h"
+#include "gpu/kernels/gemv.h"
+#include "gpu/kernels/parts.h"
 
 #include <fmt/format.h>
 
@@ -29,8 +31,9 @@ struct GemvShape {
 
 class GemvEmitter {
 public:
-    GemvEmitter(const KernelRequest& request, const ContractionView& view, GemvShape shape)
-        : m_view(view), m_shape(shape), m_epilogue(request, view, {}),
+    GemvEmitter(const KernelRequest& request, const ContractionView& view, GemvShape shape,
+                const RowsInFront* front)
+        : m_view(view), m_shape(shape), m_front(front), m_epilogue(request, view, {}),
           m_batch(axisNest(view, view.batch, 0, {view.a, view.b})),
           m_m(axisNest(view, view.m, view.batch.size(), {view.a, view.b})),
           m_n(axisNest(view, view.n, view.batch.size() + view.m.size(), {view.a, view.b})),
@@ -39,11 +42,25 @@ public:
     KernelPart emit() const;
 
 private:
+    int64_t tiles() const {
+        return (m_view.nCount + m_shape.blockColumns() - 1) / m_shape.blockColumns();
+    }
+    /// Of the sums that meet in shared memory.
+    int64_t partialBytes() const {
+        return int64_t{warps} * m_view.mCount * m_shape.blockColumns() * 4;
+    }
+    int64_t blocks() const {
+        return m_front ? std::min(tiles(), m_front->blocks) : m_view.batchCount * tiles();
+    }
+    std::string place() const;
+    std::string fetchAhead() const;
     std::string loop() const;
     std::string reduction() const;
+    std::string shared() const;
 
     const ContractionView& m_view;
     GemvShape m_shape;
+    const RowsInFront* m_front;
     EpilogueText m_epilogue;
     LoopNest m_batch, m_m, m_n, m_k;
 };
@@ -52,20 +69,21 @@ private:
 std::string GemvEmitter::loop() const {
     const int64_t rows = m_view.mCount;
     const int lanes = m_shape.columns * m_shape.depth; // one of them is 1
-    std::string out =
-        fmt::format("#pragma unroll 2\n    for (unsigned k = kFirst; k < {0}u; k += {1}u) {{\n"
-                    "        float w[{2}];\n        int aOffset, bOffset;\n        {{\n{3}"
-                    "            aOffset = {4};\n            bOffset = {5};\n        }}\n"
-                    "        loadLanes<{2}>({6} + (bStart + bOffset), w);\n",
-                    m_view.kCount, m_shape.blockDepth(), lanes, m_k.split("k", "k", "            "),
-                    m_k.offset(0, "k"), m_k.offset(1, "k"), m_view.b.pointer);
+    // Two blocks of rows in front are all that a multiprocessor has: more must be under way.
+    std::string out = fmt::format(
+        "#pragma unroll {7}\n    for (unsigned k = kFirst; k < {0}u; k += {1}u) {{\n"
+        "        float w[{2}];\n        int aOffset, bOffset;\n        {{\n{3}"
+        "            aOffset = {4};\n            bOffset = {5};\n        }}\n"
+        "        loadLanes<{2}>({6} + (bStart + bOffset), w);\n",
+        m_view.kCount, m_shape.blockDepth(), lanes, m_k.split("k", "k", "            "),
+        m_k.offset(0, "k"), m_k.offset(1, "k"), m_view.b.pointer, m_front && rows <= 2 ? 4 : 2);
     out += fmt::format("#pragma unroll\n        for (int m = 0; m < {}; ++m) {{\n", rows);
     if (m_shape.depth > 1)
         out += fmt::format("            float x[{0}];\n"
-                           "            loadLanes<{0}>({1} + (aStart[m] + aOffset), x);\n"
+                           "            {2}<{0}>({1} + (aStart[m] + aOffset), x);\n"
                            "#pragma unroll\n            for (int e = 0; e < {0}; ++e)\n"
                            "                sums[m][0] += x[e] * w[e];\n",
-                           m_shape.depth, m_view.a.pointer);
+                           m_shape.depth, m_view.a.pointer, m_front ? "loadStaged" : "loadLanes");
     else
         out += fmt::format("            const float x = load({} + (aStart[m] + aOffset));\n"
                            "#pragma unroll\n            for (int v = 0; v < {}; ++v)\n"
@@ -79,8 +97,6 @@ std::string GemvEmitter::reduction() const {
     const int64_t rows = m_view.mCount;
     const int columns = m_shape.blockColumns();
     std::string out = fmt::format(
-        "    extern __shared__ __align__(16) unsigned char sharedMemory[];\n"
-        "    float* const partial = reinterpret_cast<float*>(sharedMemory);\n"
         "#pragma unroll\n    for (int m = 0; m < {0}; ++m)\n"
         "#pragma unroll\n        for (int v = 0; v < {1}; ++v) {{\n"
         "#pragma unroll\n            for (int distance = {2}; distance < 32; distance *= 2)\n"
@@ -101,9 +117,62 @@ std::string GemvEmitter::reduction() const {
                        m_epilogue.call("x", "batch", "m", "n"));
 }
 
+/// Where the threads stand in a tile, and sums of nothing.
+std::string GemvEmitter::place() const {
+    const int64_t rows = m_view.mCount;
+    // A column beyond the last one reads the last one again and ends nothing.
+    std::string out = fmt::format(
+        "    const unsigned column = tileN * {8}u + lane % {9} * {10};\n    int aStart[{7}], "
+        "bStart;\n"
+        "    {{\n        const unsigned n = column < {0}u ? column : {1}u;\n{2}"
+        "{3}        bStart = {4} + {5} + {6};\n#pragma unroll\n"
+        "        for (unsigned m = 0; m < {7}u; ++m) {{\n",
+        m_view.nCount, m_view.nCount - m_shape.columns, m_batch.split("batch", "batch", "        "),
+        m_n.split("n", "n", "        "), m_view.b.access.offset, m_batch.offset(1, "batch"),
+        m_n.offset(1, "n"), rows, m_shape.blockColumns(), m_shape.across, m_shape.columns);
+    out += fmt::format("{}            aStart[m] = {} + {} + {};\n        }}\n    }}\n",
+                       m_m.split("m", "m", "            "), m_view.a.access.offset,
+                       m_batch.offset(0, "batch"), m_m.offset(0, "m"));
+    return out + fmt::format("    float sums[{0}][{1}];\n#pragma unroll\n"
+                             "    for (int m = 0; m < {0}; ++m)\n#pragma unroll\n"
+                             "        for (int v = 0; v < {1}; ++v)\n"
+                             "            sums[m][v] = 0.0f;\n",
+                             rows, m_shape.columns);
+}
+
+/// The first weights of the first tile are on their way while the rows are made.
+std::string GemvEmitter::fetchAhead() const {
+    constexpr int64_t steps = 8;
+    return fmt::format("    {{\n        const unsigned tileN = block, batch = 0;\n"
+                       "        const unsigned column = tileN * {0}u + lane % {1} * {2};\n"
+                       "        const unsigned n = column < {3}u ? column : {4}u;\n{5}{6}"
+                       "        const int bStart = {7} + {8} + {9};\n"
+                       "        for (unsigned k = kFirst; k < {10}u; k += {11}u) {{\n{12}"
+                       "            prefetchLine({13} + (bStart + {14}));\n        }}\n    }}\n",
+                       m_shape.blockColumns(), m_shape.across, m_shape.columns, m_view.nCount,
+                       m_view.nCount - m_shape.columns, m_batch.split("batch", "batch", "        "),
+                       m_n.split("n", "n", "        "), m_view.b.access.offset,
+                       m_batch.offset(1, "batch"), m_n.offset(1, "n"),
+                       std::min<int64_t>(m_view.kCount, steps * m_shape.blockDepth()),
+                       m_shape.blockDepth(), m_k.split("k", "k", "            "), m_view.b.pointer,
+                       m_k.offset(1, "k"));
+}
+
+/// The rows, where blocks make them, and the sums that meet: those of two tiles in turn, so that
+/// one barrier a tile is enough.
+std::string GemvEmitter::shared() const {
+    std::string out = "    extern __shared__ __align__(16) unsigned char sharedMemory[];\n";
+    if (!m_front)
+        return out + "    float* const partial = reinterpret_cast<float*>(sharedMemory);\n";
+    return out + fmt::format("    {0}* const rows = reinterpret_cast<{0}*>(sharedMemory + {1});\n"
+                             "    float* const sumsOfTiles = reinterpret_cast<float*>(sharedMemory "
+                             "+ {2});\n",
+                             storageType(m_view.a.dtype), m_front->sharedBytes,
+                             m_front->sharedBytes + roundUp(m_front->rowBytes, 16));
+}
+
 KernelPart GemvEmitter::emit() const {
     const int64_t rows = m_view.mCount;
-    const int64_t tiles = (m_view.nCount + m_shape.blockColumns() - 1) / m_shape.blockColumns();
     KernelPart part;
     part.comment = {
         fmt::format("{} rows of {} x {}: {} columns a block, {} elements of k at a time", rows,
@@ -113,31 +182,31 @@ KernelPart GemvEmitter::emit() const {
     part.numeric = std::max(NumericClass::Reassociated, m_epilogue.numeric());
     part.extra = packedParameters(m_view);
     part.threads = 32 * warps;
-    part.blocks = m_view.batchCount * tiles;
-    part.sharedBytes = static_cast<uint32_t>(warps * rows * m_shape.blockColumns() * 4);
-    part.body = fmt::format("    const unsigned tileN = block % {0}u, batch = block / {0}u;\n"
-                            "    const int lane = threadIdx.x % 32u, warp = threadIdx.x / 32u;\n"
-                            "    const unsigned column = tileN * {1}u + lane % {2} * {3};\n"
-                            "    const unsigned kFirst = (warp * {4} + lane / {2}) * {5};\n"
-                            "    int aStart[{6}], bStart;\n",
-                            tiles, m_shape.blockColumns(), m_shape.across, m_shape.columns,
-                            m_shape.lanesK(), m_shape.depth, rows);
-    // A column beyond the last one reads the last one again and ends nothing.
-    part.body += fmt::format(
-        "    {{\n        const unsigned n = column < {0}u ? column : {1}u;\n{2}"
-        "{3}        bStart = {4} + {5} + {6};\n#pragma unroll\n"
-        "        for (unsigned m = 0; m < {7}u; ++m) {{\n{8}"
-        "            aStart[m] = {9} + {10} + {11};\n        }}\n    }}\n",
-        m_view.nCount, m_view.nCount - m_shape.columns, m_batch.split("batch", "batch", "        "),
-        m_n.split("n", "n", "        "), m_view.b.access.offset, m_batch.offset(1, "batch"),
-        m_n.offset(1, "n"), rows, m_m.split("m", "m", "            "), m_view.a.access.offset,
-        m_batch.offset(0, "batch"), m_m.offset(0, "m"));
-    part.body +=
-        fmt::format("    float sums[{0}][{1}];\n#pragma unroll\n"
-                    "    for (int m = 0; m < {0}; ++m)\n#pragma unroll\n"
-                    "        for (int v = 0; v < {1}; ++v)\n            sums[m][v] = 0.0f;\n",
-                    rows, m_shape.columns);
-    part.body += loop() + reduction();
+    part.blocks = blocks();
+    part.sharedBytes = static_cast<uint32_t>(partialBytes());
+    part.body = fmt::format("    const int lane = threadIdx.x % 32u, warp = threadIdx.x / 32u;\n"
+                            "    const unsigned kFirst = (warp * {} + lane / {}) * {};\n",
+                            m_shape.lanesK(), m_shape.across, m_shape.depth);
+    part.body += shared();
+    const std::string tile = place() + loop() + reduction();
+    if (!m_front) {
+        part.body += fmt::format(
+            "    const unsigned tileN = block % {0}u, batch = block / {0}u;\n{1}", tiles(), tile);
+        return part;
+    }
+    part.comment.push_back("every block makes all rows in shared memory, then takes its tiles");
+    part.helpers.emplace_back("reduce");
+    part.functions = m_front->functions + part.functions;
+    part.numeric = std::max(part.numeric, m_front->numeric);
+    part.sharedBytes = static_cast<uint32_t>(m_front->sharedBytes + roundUp(m_front->rowBytes, 16) +
+                                             2 * partialBytes());
+    part.body += fetchAhead() + m_front->make +
+                 fmt::format("    __syncthreads();\n"
+                             "    for (unsigned tileN = block, turn = 0; tileN < {0}u; tileN += "
+                             "{1}u, turn ^= 1u) {{\n"
+                             "    const unsigned batch = 0;\n"
+                             "    float* const partial = sumsOfTiles + turn * {2};\n{3}    }}\n",
+                             tiles(), part.blocks, partialBytes() / 4, tile);
     return part;
 }
 
@@ -187,7 +256,9 @@ std::variant<GemvShape, Reason> shapeFor(const KernelRequest& request,
     return out;
 }
 
-PartResult gemvPart(const KernelRequest& request, ContractionView& view) {
+} // namespace
+
+PartResult gemvPart(const KernelRequest& request, ContractionView& view, const RowsInFront* front) {
     if (auto reason = refuseTypes(request))
         return *reason;
     const auto& code = std::get<Contraction>(request.program->code);
@@ -206,14 +277,12 @@ PartResult gemvPart(const KernelRequest& request, ContractionView& view) {
         shape = shapeFor(request, view);
     if (auto* reason = std::get_if<Reason>(&shape))
         return std::move(*reason);
-    return GemvEmitter(request, view, std::get<GemvShape>(shape)).emit();
+    return GemvEmitter(request, view, std::get<GemvShape>(shape), front).emit();
 }
-
-} // namespace
 
 EmitResult emitGemvSplit(const KernelRequest& request) {
     ContractionView view = viewOf(request);
-    PartResult part = gemvPart(request, view);
+    PartResult part = gemvPart(request, view, nullptr);
     if (std::holds_alternative<Reason>(part))
         return finish("gemv_split", request, std::move(part));
     std::vector<KernelPart> launches = {std::move(std::get<KernelPart>(part))};

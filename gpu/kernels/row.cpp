@@ -29,12 +29,6 @@ int widthFor(const RowEmitter& emitter, int64_t team) {
     return width;
 }
 
-/// Elements that a thread keeps.
-int64_t cachedElements(const RowEmitter& emitter, int64_t team, int width) {
-    const int64_t steps = (emitter.length() + team * width - 1) / (team * width);
-    return steps * width * std::max<int64_t>(1, static_cast<int64_t>(emitter.cachedReads()));
-}
-
 /// Threads of a warp that take a row with the fewest instructions: what a row needs once is done by
 /// all lanes of a team, and steps that are not full are issued whole. Few rows keep whole warps,
 /// and a team reads at least 64 bytes together.
@@ -47,7 +41,7 @@ int lanesFor(const RowEmitter& emitter) {
         const int64_t steps =
             (emitter.length() + int64_t{lanes} * width - 1) / (int64_t{lanes} * width);
         const bool fits =
-            cachedElements(emitter, lanes, width) <= mostCachedByTeam &&
+            emitter.keptElements(lanes, width) <= mostCachedByTeam &&
             emitter.narrowestBytes(int64_t{lanes} * width) >= fullBytes &&
             static_cast<double>(emitter.rows()) * lanes >= emitter.units() * defaultThreads;
         if (lanes < 32 && !fits)
@@ -68,9 +62,9 @@ PartResult warpPart(RowEmitter& emitter) {
     if (emitter.length() == 0 || emitter.length() > longestWarpRow)
         return refusal("support", lengthText(emitter.length()) + ", a warp takes 1 to 1024");
     const int lanes = lanesFor(emitter), width = widthFor(emitter, lanes);
-    if (cachedElements(emitter, lanes, width) > mostCachedByWarp)
+    if (emitter.keptElements(lanes, width) > mostCachedByWarp)
         return refusal("spill", fmt::format("{} elements a thread do not stay in registers",
-                                            cachedElements(emitter, lanes, width)));
+                                            emitter.keptElements(lanes, width)));
     return emitter.emit({RowTeam::Warp, defaultThreads, width, true, -1, lanes});
 }
 
@@ -79,11 +73,11 @@ PartResult blockPart(RowEmitter& emitter, uint32_t most) {
         return refusal("support", lengthText(emitter.length()) + ", a block takes 128 and more");
     const int width = emitter.widestVector();
     uint32_t threads = 128;
-    while (threads < most && cachedElements(emitter, threads, width) > wantedCachedByBlock)
+    while (threads < most && emitter.keptElements(threads, width) > wantedCachedByBlock)
         threads *= 2;
-    if (cachedElements(emitter, threads, width) > mostCachedByBlock)
+    if (emitter.keptElements(threads, width) > mostCachedByBlock)
         return refusal("spill", fmt::format("{} elements a thread do not stay in registers",
-                                            cachedElements(emitter, threads, width)));
+                                            emitter.keptElements(threads, width)));
     return emitter.emit({RowTeam::Block, threads, width, true, -1});
 }
 

@@ -160,20 +160,6 @@ int64_t RowEmitter::narrowestBytes(int64_t elements) const {
     return elements * static_cast<int64_t>(out);
 }
 
-std::optional<size_t> RowEmitter::contiguousAcross() const {
-    for (size_t read = 0; read < m_program.reads.size(); ++read) {
-        const size_t number = readNumber(read);
-        if (!movesAlong(read))
-            continue;
-        if (m_inner.innerStride(number) == 1)
-            return std::nullopt;
-        for (size_t i = 0; i < m_outer.loops().size(); ++i)
-            if (m_outer.loops()[i].strides[number] == 1)
-                return i;
-    }
-    return std::nullopt;
-}
-
 bool RowEmitter::takesKept(const Tape& tape) const {
     if (kept() == nullptr)
         return false;
@@ -429,10 +415,11 @@ std::string RowEmitter::elements() {
                        "                {};\n",
                        m_geometry.width, function.call(inputNames("v"), results));
     const std::string guard = guardsRows() ? "            if (live)\n    " : "";
+    const char* many = m_staged ? "            stageLanes<{}>({}, y{});\n"
+                                : "            storeLanes<{}, false>({}, y{});\n";
     for (size_t w = 0; w < stored.size(); ++w)
         out += guard + (m_geometry.width > 1
-                            ? fmt::format("            storeLanes<{}, false>({}, y{});\n",
-                                          m_geometry.width, address(w), w)
+                            ? fmt::format(fmt::runtime(many), m_geometry.width, address(w), w)
                             : fmt::format("            store({}, y{}[0]);\n", address(w), w));
     return out + "        }\n    }\n";
 }

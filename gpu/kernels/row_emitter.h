@@ -6,6 +6,7 @@
 #include "gpu/kernels/row.h"
 #include "gpu/kernels/row_kept.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace fuselage::gpu {
@@ -15,6 +16,15 @@ struct HeldRow {
     /// Four neighbours of a warp hold a row, each every fourth pair of its elements, and all call
     /// together: "NAME(elements, member, PARAMETERS)", where elements are float[length / 8][2].
     std::string functions;
+    NumericClass numeric = NumericClass::Exact;
+};
+
+/// All rows as a device function that leaves them in shared memory, one behind the other.
+struct StagedRows {
+    /// All threads of a block of `defaultThreads` call together: "NAME(PARAMETERS, rows)", and meet
+    /// before they read. It uses the first `sharedBytes` of the block's shared memory itself.
+    std::string functions;
+    uint32_t sharedBytes = 0;
     NumericClass numeric = NumericClass::Exact;
 };
 
@@ -39,6 +49,12 @@ public:
     /// read's place.
     size_t cachedReads() const;
 
+    /// Elements that each thread of a team of `team` keeps between passes.
+    int64_t keptElements(int64_t team, int width) const {
+        const int64_t steps = (length() + team * width - 1) / (team * width);
+        return steps * width * std::max<int64_t>(1, static_cast<int64_t>(cachedReads()));
+    }
+
     /// Largest width at which every operand that moves along the row is one access a thread.
     int widestVector() const;
 
@@ -56,6 +72,10 @@ public:
 
     /// `parameters`: those of the kernel, with their types (row_held.cpp).
     HeldRow emitHeld(size_t read, const std::string& name, const std::string& parameters);
+
+    /// Of a request whose output lies in shared memory and is called as its parameter, "out0"
+    /// (row_staged.cpp). A row alone is made by the whole block, else each by a warp.
+    StagedRows emitStaged(const std::string& name);
 
 private:
     size_t readNumber(size_t read) const { return m_firstRead + read; }
@@ -101,6 +121,7 @@ private:
     bool m_narrow;
     std::optional<KeptMap> m_kept;
     std::optional<size_t> m_held; ///< the read that the caller holds
+    bool m_staged = false;        ///< results stay in shared memory
     RowGeometry m_geometry;
     int64_t m_team = 1, m_steps = 1;
     size_t m_scalars = 0;      ///< row scalars so far

@@ -7,6 +7,20 @@
 
 namespace fuselage::gpu {
 
+std::optional<size_t> RowEmitter::contiguousAcross() const {
+    for (size_t read = 0; read < m_program.reads.size(); ++read) {
+        const size_t number = readNumber(read);
+        if (!movesAlong(read))
+            continue;
+        if (m_inner.innerStride(number) == 1)
+            return std::nullopt;
+        for (size_t i = 0; i < m_outer.loops().size(); ++i)
+            if (m_outer.loops()[i].strides[number] == 1)
+                return i;
+    }
+    return std::nullopt;
+}
+
 MemoryAsked RowEmitter::memory() const {
     const int64_t all = rows(), along = length(), width = m_geometry.width;
     MemoryAsked out;

@@ -100,6 +100,8 @@ std::vector<VariantRow> allVariants() {
                       "a block a row, its elements as keys in registers"},
                      {"group", ProgramKind::Group, emitGroup,
                       "small independent programs by ranges of blocks"},
+                     {"gemv_row", ProgramKind::Chain, emitGemvRow,
+                      "up to 8 rows that each block makes, then a streamed weight against them"},
                      {"chain_wgmma", ProgramKind::Chain, emitChainWgmma,
                       "two layers by products of sm_90's warpgroups, 64 rows each, hidden columns "
                       "stay in registers"},

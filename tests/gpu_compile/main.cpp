@@ -88,6 +88,7 @@ const std::map<std::string, uint32_t>& budgets() {
         {"float8_linear", 40},
         {"gather", 32},
         {"gemv_nibbles", 128},
+        {"gemv_row", 128}, // two blocks of 256 threads
         {"gemv_split", 128},
         {"group", 40},
         {"integer_128x128", 168}, // both sides' zero points: one block a multiprocessor

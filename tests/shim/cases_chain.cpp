@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two layers in one kernel: what stands between them and behind, and in front, rows that end within
-// a tile, weights that stay and weights that pass through, operands that lie otherwise.
+// a tile, weights that stay and weights that pass through, operands that lie otherwise. And one
+// product of few rows behind what makes them.
 #include "tests/shim/suite_cases.h"
 
 #include <fmt/format.h>
@@ -36,6 +37,11 @@ constexpr Front softmax = {"({0}[{1},{2}] z) => ({0}[{1},{2}] y) {{ y = Softmax<
 constexpr Front shiftedSoftmax = {"({0}[{1},{2}] z, {0}[{2}] g, {0} s) => ({0}[{1},{2}] y) "
                                   "{{ a = Mul(z, s) c = Add(a, g) y = Softmax<axis=-1>(c) }}",
                                   3};
+/// Of a sum, as decoders have it between their layers.
+constexpr Front sumRootMeanSquare = {
+    "({0}[{1},{2}] z, {0}[{1},{2}] r, {0}[{2}] g) => ({0}[{1},{2}] y) "
+    "{{ s = Add(z, r) y = RMSNormalization<axis=-1, epsilon=1e-5>(s, g) }}",
+    3};
 
 /// A chain over rows of `terms` elements: `hidden` columns, `results` results.
 struct ChainRow {
@@ -159,10 +165,99 @@ std::vector<Case> drawnCases() {
     return out;
 }
 
+/// A row and one product: `rows` are extents, "1,1" of a token.
+struct FrontRow {
+    const char *name, *type;
+    const Front* front;
+    const char* rows;
+    int terms, results;
+    bool byColumns = false; ///< the weight has a row for each result
+    bool compileOnly = false;
+    int units = 1;
+    const char* tail = "y = Add(u, b)";
+};
+
+constexpr const char* swish = "v = Add(u, b) s = Sigmoid(v) y = Mul(v, s)";
+
+constexpr FrontRow fronts[] = {
+    {"token", "float16", &layerNorm, "1,1", 768, 264},
+    {"token_by_columns", "float16", &layerNorm, "1,1", 768, 45, true},
+    {"tokens", "bfloat16", &rootMeanSquare, "3", 264, 136, false, false, 2, swish},
+    {"eight_by_columns", "float16", &rootMeanSquare, "8", 520, 70, true, false, 2, swish},
+    {"sum", "float16", &sumRootMeanSquare, "1", 4096, 96, true, false, 3},
+    {"sums", "float16", &sumRootMeanSquare, "2,2", 128, 200},
+    {"packed", "float16", &rootMeanSquare, "1", 72, 21},
+    {"odd_terms", "float16", &rootMeanSquare, "2", 65, 64},
+    {"weights", "bfloat16", &softmax, "5", 96, 24},
+    {"shifted_weights", "float16", &shiftedSoftmax, "1", 1000, 16, true},
+    {"float", "float", &rootMeanSquare, "1", 300, 44, true},
+    {"floats", "float", &layerNorm, "7", 36, 100},
+    {"tiles", "float16", &rootMeanSquare, "1", 64, 700, true}, // several a block
+    {"tiles_of_rows", "float16", &rootMeanSquare, "4", 64, 640, false, false, 2},
+    {"llama_1b", "float16", &rootMeanSquare, "1", 2048, 8192, false, true, 132, swish},
+    {"llama_8b", "float16", &sumRootMeanSquare, "1,1", 4096, 14336, true, true, 132, swish},
+    {"llama_8b_batch", "bfloat16", &sumRootMeanSquare, "8", 4096, 6144, false, true, 132},
+    {"gpt_on_a_t4", "float16", &layerNorm, "1", 768, 2304, false, true, 40},
+};
+
+Case frontCase(const FrontRow& row) {
+    Case out;
+    const std::string type = row.type;
+    out.name = fmt::format("front_{}", row.name);
+    const int number = type == "float16" ? 10 : type == "float" ? 1 : 16;
+    out.bodies = {
+        fmt::format(fmt::runtime(row.front->body), type, row.rows, row.terms, number),
+        fmt::format("({0}[{1},{2}] x, {0}[{3}] w, {0}[{4}] b) => ({0}[{1},{4}] y) {{ {5} {6} }}",
+                    type, row.rows, row.terms,
+                    row.byColumns ? fmt::format("{},{}", row.results, row.terms)
+                                  : fmt::format("{},{}", row.terms, row.results),
+                    row.results,
+                    row.byColumns ? "t = Transpose<perm=[1,0]>(w) u = MatMul(x, t)"
+                                  : "u = MatMul(x, w)",
+                    row.tail)};
+    out.chained = true;
+    out.variants = "gemv_row";
+    out.constants = fmt::format("in{}", row.front->inputs);
+    out.units = row.units;
+    out.sharedBytes = 233472;
+    out.compileOnly = row.compileOnly;
+    return out;
+}
+
+/// Sizes, fronts and weights that nobody chose.
+std::vector<Case> drawnFronts() {
+    std::vector<Case> out;
+    uint32_t state = 11;
+    auto draw = [&](int least, int most) {
+        state = state * 1664525U + 1013904223U;
+        return least + static_cast<int>((state >> 8) % static_cast<uint32_t>(most - least + 1));
+    };
+    constexpr const char* types[] = {"float16", "bfloat16", "float"};
+    const Front* const makers[] = {&layerNorm, &rootMeanSquare, &softmax, &shiftedSoftmax,
+                                   &sumRootMeanSquare};
+    for (int i = 0; i < 40; ++i) {
+        const std::string name = fmt::format("drawn_{}", i), rows = std::to_string(draw(1, 8));
+        FrontRow row{name.c_str(), types[draw(0, 2)], makers[draw(0, 4)], rows.c_str()};
+        row.terms = draw(0, 1) == 0 ? 8 * draw(1, 100) : draw(1, 300);
+        // Whole accesses to the weight lie along one of them.
+        const bool whole = row.terms % 8 != 0 || draw(0, 1) == 0;
+        row.results = whole ? 8 * draw(1, 40) : draw(1, 300);
+        row.byColumns = row.terms % 8 == 0 && draw(0, 1) == 0;
+        row.units = draw(1, 8);
+        row.tail = draw(0, 1) == 0 ? swish : row.tail;
+        out.push_back(frontCase(row));
+    }
+    return out;
+}
+
 } // namespace
 
 std::vector<Case> chainCases() {
     std::vector<Case> out = drawnCases();
+    for (Case& made : drawnFronts())
+        out.push_back(std::move(made));
+    for (const FrontRow& row : fronts)
+        out.push_back(frontCase(row));
     for (const ChainRow& row : rows)
         out.push_back(chainCase(row));
     auto add = [&](const std::string& name, std::vector<std::string> bodies) -> Case& {

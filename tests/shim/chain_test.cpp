@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are made in the registers of two layers: the hardest ones for a normalisation against
-// the evaluator. Mistakes in their text: mutants_test.cpp.
+// Rows that are made in the kernels of the layers that multiply them: the hardest ones for a
+// normalisation against the evaluator. Mistakes in their text: mutants_test.cpp.
 #include "gpu/kernels/variant_table.h"
 #include "tests/shim/kernel_run.h"
 #include "tests/shim/suite.h"
@@ -36,8 +36,10 @@ void makeRowsHard(ReferenceValue& rows) {
 }
 
 TEST(ChainRow, hardRowsAgreeWithTheEvaluator) {
-    for (const char* name : {"chain_norm", "chain_norm_tiles", "chain_norm_wide",
-                             "chain_norm_groups", "chain_norm_groups_wide"}) {
+    for (const char* name :
+         {"chain_norm", "chain_norm_tiles", "chain_norm_wide", "chain_norm_groups",
+          "chain_norm_groups_wide", "front_eight_by_columns", "front_floats", "front_drawn_0",
+          "front_drawn_9"}) {
         SCOPED_TRACE(name);
         const Prepared prepared = preparedNamed(name);
         ASSERT_TRUE(prepared.program);

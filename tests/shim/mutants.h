@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels made wrong in one place of their text: what the shim must find. Compiled with the suite.
-// Lists: products by weights of a few bits, two layers behind a row that is made in registers, the
+// Lists: products by weights of a few bits, layers behind a row that their kernel makes, the
 // convolution that stages its picture once, products of 8-bit integers by warpgroups, products of
 // two blocks that share operands, convolutions whose taps TMA fetches.
 #pragma once

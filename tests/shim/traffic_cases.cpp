@@ -236,6 +236,14 @@ void addProducts(Family& out) {
             "(float16[1,512] x, float16[256,512] w, float16[256] b) => (float16[1,256] y) "
             "{ y = Gemm<transB=1>(x, w, b) }",
             "gemv_split");
+    Case& token = out.add("norm_and_vector_half",
+                          "(float16[1,512] x, float16[512,256] w) => (float16[1,256] y) "
+                          "{ y = MatMul(x, w) }",
+                          "gemv_row");
+    token.bodies.insert(token.bodies.begin(),
+                        "(float16[1,512] x, float16[512] g) => (float16[1,512] y) "
+                        "{ y = RMSNormalization<axis=-1, epsilon=1e-5>(x, g) }");
+    token.chained = true;
     out.add("attention_half",
             "(float16[2,128,64] q, float16[2,128,64] k, float16[2,128,64] v) => "
             "(float16[2,128,64] y) { t = Transpose<perm=[0,2,1]>(k) s = MatMul(q, t) "
