@@ -42,6 +42,7 @@ namespace least_share {
 constexpr double any = 0;       ///< a match: what its kernels save is all that changes
 constexpr double cut = 0.05;    ///< a fused node in parts
 constexpr double again = 0.05;  ///< work that several readers do themselves, of its own time
+constexpr double rows = 0.25;   ///< a row in the products that read it, of its own time: a launch
 constexpr double joined = 0.05; ///< products of one operand in one
 constexpr double chain = 0.05;  ///< a product and the one that multiplies what it made in one
 constexpr double order = 0.02;  ///< another order of memory, of the steps that it changes

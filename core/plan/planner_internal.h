@@ -144,7 +144,8 @@ void aliasConcats(Plan& plan);
 void classifySteps(Plan& plan, const PlanOptions& options);
 
 /// Phase 5b, which predicts: a product and the only step that reads its result, as the rows of a
-/// product of its own, become a Chain (chain_steps.cpp).
+/// product of its own, become a Chain; so does a Row with each of the products that read it, all or
+/// none (chain_steps.cpp).
 void chainSteps(Plan& plan, const PlanOptions& options, const Progress& progress);
 
 /// Of each step on a GPU: bytes moved since what it reads was made.

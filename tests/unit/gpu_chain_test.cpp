@@ -60,7 +60,7 @@ std::shared_ptr<const Plan> planned(const std::string& text, const std::string& 
     PlanOptions options;
     options.profile = &profile;
     options.backend = backend.get();
-    options.groupSmall = true;
+    options.groupSmall = options.recompute = true;
     auto plan = makePlan(std::make_shared<const Graph>(std::move(*graph)), options, progress);
     EXPECT_TRUE(plan) << (plan ? "" : plan.error().text());
     return plan ? *plan : nullptr;
@@ -173,6 +173,103 @@ TEST(PlanChain, ANormalisationStaysApart) {
     }
 }
 
+/// What a decoder's step has: a normalisation of a few rows and the products that read it, whose
+/// weights v, w, p and q are computed, so that no two of them become one.
+std::string token(const std::string& rows, const std::string& outputs, const std::string& readers,
+                  const std::string& front = "x = RMSNormalization<axis=-1>(z, s)") {
+    std::string weights;
+    for (const char* name : {"v", "w", "p", "q"})
+        weights += fmt::format(", float16[768,2048] {}", name);
+    return fmt::format("g (float16[{0},768] z, float16[768] s{1}) => ({2}) {{ {3} {4} }}", rows,
+                       weights, fmt::format(fmt::runtime(outputs), rows), front, readers);
+}
+
+std::shared_ptr<const Plan> plannedToken(const std::string& text,
+                                         const std::vector<std::string>& without = {}) {
+    return planned(text, "h200", BackendKind::Cuda, false, without);
+}
+
+constexpr const char *oneResult = "float16[{0},2048] y",
+                     *twoResults = "float16[{0},2048] y, float16[{0},2048] u",
+                     *oneReader = "y = MatMul(x, v)",
+                     *twoReaders = "y = MatMul(x, v) u = MatMul(x, w)";
+
+TEST(PlanChain, AProductOfFewRowsMakesThem) {
+    for (const char* rows : {"1", "1,1", "8"}) {
+        SCOPED_TRACE(rows);
+        const auto plan = plannedToken(token(rows, oneResult, oneReader));
+        ASSERT_TRUE(plan);
+        ASSERT_EQ(plan->steps.size(), 1U);
+        const auto* chain = std::get_if<Chain>(&plan->steps[0].program.code);
+        ASSERT_TRUE(chain);
+        EXPECT_EQ(productCount(*chain), 1U);
+        EXPECT_EQ(plan->steps[0].sources.size(), 2U);
+        ASSERT_EQ(plan->groups.size(), 1U);
+        EXPECT_TRUE(plan->groups[0].taken);
+        EXPECT_NE(plan->groups[0].reason.message.find("as one that makes them"), std::string::npos)
+            << plan->groups[0].reason.message;
+    }
+}
+
+/// Each of them does the row again, and one of them has its node.
+TEST(PlanChain, AllReadersOfARowMakeIt) {
+    const auto plan = plannedToken(token("1", twoResults, twoReaders));
+    ASSERT_TRUE(plan);
+    ASSERT_EQ(plan->steps.size(), 2U);
+    EXPECT_EQ(chainsOf(*plan), 2U);
+    EXPECT_TRUE(plan->steps[0].recomputed.empty());
+    EXPECT_EQ(plan->steps[1].recomputed.size(), 1U);
+    size_t nodes = 0;
+    for (const Step& step : plan->steps)
+        nodes += step.sources.size();
+    EXPECT_EQ(nodes, 3U);
+    ASSERT_EQ(plan->groups.size(), 1U);
+    EXPECT_EQ(plan->groups[0].members.size(), 3U);
+    EXPECT_NE(plan->groups[0].reason.message.find("as ones that each make them"),
+              std::string::npos);
+    const double apart = std::stod(plan->groups[0].reason.facts[0].value),
+                 each = std::stod(plan->groups[0].reason.facts[1].value);
+    EXPECT_LT(each, apart);
+}
+
+/// A near miss each.
+TEST(PlanChain, ARowOfAProductStaysApart) {
+    auto apart = [](const std::string& text, const char* why,
+                    const std::vector<std::string>& without = {}) {
+        SCOPED_TRACE(why);
+        const auto plan = plannedToken(text, without);
+        ASSERT_TRUE(plan);
+        EXPECT_EQ(chainsOf(*plan), 0U);
+        EXPECT_TRUE(std::any_of(plan->steps.begin(), plan->steps.end(), [](const Step& step) {
+            return kindOf(step.program) == ProgramKind::Row;
+        }));
+    };
+    apart(token("1", "float16[{0},2048] y, float16[{0},768] x", oneReader), "a caller reads it");
+    apart(token("1", "float16[{0},2048] y, float16[{0},768] u", "y = MatMul(x, v) u = Exp(x)"),
+          "who reads it is no product");
+    apart(token("9", oneResult, oneReader), "more rows than the kernel has");
+    apart(token("9", twoResults, twoReaders), "each has too many rows");
+    apart(token("8", oneResult, oneReader, "x = LpNormalization<axis=0>(z)"),
+          "along another dimension");
+    apart(token("1", oneResult, oneReader), "without the kernel", {"gemv_*"});
+    apart(token("8,1", "float16[1,{0},2048] y",
+                "e = Transpose<perm=[1,0,2]>(x) r = Exp(e) y = MatMul(r, v)"),
+          "something between them");
+}
+
+/// Folding it four times takes longer than its launch.
+TEST(PlanChain, ARowOfManyProductsStaysApart) {
+    const auto plan = plannedToken(token(
+        "1", "float16[{0},2048] a, float16[{0},2048] b, float16[{0},2048] c, float16[{0},2048] d",
+        "a = MatMul(x, v) b = MatMul(x, w) c = MatMul(x, p) d = MatMul(x, q)"));
+    ASSERT_TRUE(plan);
+    EXPECT_EQ(plan->steps.size(), 5U);
+    EXPECT_EQ(chainsOf(*plan), 0U);
+    ASSERT_EQ(plan->groups.size(), 1U);
+    EXPECT_FALSE(plan->groups[0].taken);
+    EXPECT_EQ(plan->groups[0].members.size(), 5U);
+}
+
 /// Whatever profile a plan is for: a backend without such kernels runs its body, or none is formed.
 TEST(PlanChain, EveryBackendComputesIt) {
     for (const BackendKind kind : {BackendKind::Reference, BackendKind::Cpu}) {
@@ -198,6 +295,59 @@ TEST(PlanChain, EveryBackendComputesIt) {
         ASSERT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
         EXPECT_TRUE(app::compareOutput("y", "", (*wanted)[0], (*outputs)[0]).ok);
     }
+}
+
+/// Normalisations of a few rows, what reads them and which of that a caller wants, drawn: the plan
+/// gives what the model does, whichever of them became parts of products.
+TEST(PlanChain, DrawnRowsAndProductsGiveTheModelsResults) {
+    uint32_t state = 5;
+    auto draw = [&](int most) {
+        state = state * 1664525U + 1013904223U;
+        return static_cast<int>((state >> 8) % static_cast<uint32_t>(most));
+    };
+    size_t hosted = 0, apart = 0;
+    for (int i = 0; i < 60; ++i) {
+        const int rows = 1 + draw(10), terms = 8 * (1 + draw(12)), columns = 8 * (1 + draw(12));
+        const char* const fronts[] = {"x = RMSNormalization<axis=-1>(z, s)",
+                                      "a = Add(z, r) x = RMSNormalization<axis=-1>(a, s)",
+                                      "x = LayerNormalization<axis=-1>(z, s)",
+                                      "x = Softmax<axis=0>(z)"};
+        const char* const readers[] = {
+            "y = MatMul(x, v)", "m = MatMul(x, v) y = Tanh(m)",
+            "m = MatMul(x, v) n = MatMul(x, w) y = Mul(m, n)",
+            "m = MatMul(x, v) n = MatMul(z, w) y = Mul(m, n)",
+            "m = MatMul(x, v) n = ReduceMean<axes=[1]>(x) y = Mul(m, n)"};
+        const std::string text = fmt::format(
+            "g (float16[{0},{1}] z, float16[{0},{1}] r, float16[{1}] s, float16[{1},{2}] v, "
+            "float16[{1},{2}] w) => (float16[{0},{2}] y{5}) {{ {3} {4} }}",
+            rows, terms, columns, fronts[draw(4)], readers[draw(5)],
+            draw(6) == 0 ? fmt::format(", float16[{},{}] x", rows, terms) : std::string());
+        SCOPED_TRACE(text);
+        auto graph = model_io::loadText(text);
+        ASSERT_TRUE(graph) << graph.error().text();
+        inferShapes(*graph);
+        auto inputs = app::generateInputs(*graph, static_cast<uint64_t>(i));
+        ASSERT_TRUE(inputs);
+        std::vector<ReferenceValue> values;
+        for (const Tensor& input : *inputs)
+            values.push_back(ReferenceValue::from(input));
+        ThreadPool threads(1);
+        Progress progress;
+        auto wanted = interpret(*graph, values, threads, progress);
+        ASSERT_TRUE(wanted);
+        CompileOptions options;
+        options.backend = BackendKind::Reference; // takes every program
+        options.profile = "h200";
+        auto compiled = CompiledGraph::compile(graph->clone(), options);
+        ASSERT_TRUE(compiled) << compiled.error().text();
+        (chainsOf(compiled->plan()) > 0 ? hosted : apart) += 1;
+        auto outputs = compiled->run(*inputs);
+        ASSERT_TRUE(outputs) << outputs.error().text();
+        for (size_t k = 0; k < outputs->size(); ++k)
+            EXPECT_TRUE(app::compareOutput("y", "", (*wanted)[k], (*outputs)[k]).ok);
+    }
+    EXPECT_GT(hosted, 15U);
+    EXPECT_GT(apart, 10U);
 }
 
 } // namespace
