@@ -72,15 +72,15 @@ void checkMap(CUresult code, const char* name) {
 }
 
 CUtensorMap tensorMap(CUtensorMapDataType type, void* memory, std::vector<cuuint64_t> dims,
-                      std::vector<cuuint64_t> strides, std::vector<cuuint32_t> box) {
+                      std::vector<cuuint64_t> strides, std::vector<cuuint32_t> box,
+                      CUtensorMapSwizzle swizzle) {
     const char* const name = "cuTensorMapEncodeTiled";
     const std::vector<cuuint32_t> ones(box.size(), 1);
     CUtensorMap out;
     checkMap(encoder<decltype(&cuTensorMapEncodeTiled)>(name)(
                  &out, type, static_cast<cuuint32_t>(dims.size()), memory, dims.data(),
-                 strides.data(), box.data(), ones.data(), CU_TENSOR_MAP_INTERLEAVE_NONE,
-                 CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                 strides.data(), box.data(), ones.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                 CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
              name);
     return out;
 }
@@ -347,7 +347,8 @@ std::string mapText(const TensorMapText& map, size_t number) {
     const auto list = [](const Extents& numbers) {
         return ", {" + joined(numbers, [](int64_t n) { return std::to_string(n); }) + "}";
     };
-    std::string walk;
+    std::string walk =
+        map.swizzled ? ", CU_TENSOR_MAP_SWIZZLE_128B" : ", CU_TENSOR_MAP_SWIZZLE_NONE";
     if (map.pixels) {
         Extents steps = map.pixels->steps;
         steps.insert(steps.begin(), 1);
@@ -357,6 +358,7 @@ std::string mapText(const TensorMapText& map, size_t number) {
     return fmt::format("        CUtensorMap map{} = {}({}, {}{}{}{}{});\n", number,
                        map.pixels ? "pixelMap" : "tensorMap",
                        sizeOf(map.element) == 1        ? "CU_TENSOR_MAP_DATA_TYPE_UINT8"
+                       : sizeOf(map.element) == 4      ? "CU_TENSOR_MAP_DATA_TYPE_UINT32"
                        : map.element == DType::Float16 ? "CU_TENSOR_MAP_DATA_TYPE_FLOAT16"
                                                        : "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
                        memoryText(map.memory), list(map.dims), list(map.strides), list(map.box),

@@ -41,9 +41,8 @@ struct PixelBox {
 };
 
 /// A tensor as sm_90's TMA reads it: what the driver's cuTensorMapEncodeTiled is told, or with
-/// `pixels` its cuTensorMapEncodeIm2col, but for the address, which is known at the launch. Rows of
-/// the box have at most 128 bytes and land with their units of 16 bytes exchanged as by
-/// tileByte<8>; zeros where the tensor is not.
+/// `pixels` its cuTensorMapEncodeIm2col, but for the address, which is known at the launch. Zeros
+/// land where the tensor is not. Elements have 1, 2 or 4 bytes.
 struct TensorMapText {
     KernelArgument memory; ///< `offset` for every kind
     DType element = DType::Float16;
@@ -51,6 +50,9 @@ struct TensorMapText {
     Extents strides; ///< bytes, of the dims from the second on; none reaches into those before
     Extents box;     ///< of im2col mode: channels of a pixel, and pixels
     std::optional<PixelBox> pixels = {};
+    /// Rows of the box, which have at most 128 bytes, land with their units of 16 bytes exchanged
+    /// as by tileByte<8>; else as they are, of at most 256 elements. Those of pixels always do.
+    bool swizzled = true;
 };
 
 /// One __global__ function with its launch. Its arguments are pointers, then tensor maps by value:

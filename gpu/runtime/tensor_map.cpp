@@ -7,9 +7,10 @@ namespace fuselage::gpu {
 
 namespace {
 
-/// Elements are moved as they are: those of 8 bits have no sign here.
+/// Elements are moved as they are: those of 8 and of 32 bits have no sign here.
 int typeOf(DType element) {
     return sizeOf(element) == 1        ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+           : sizeOf(element) == 4      ? CU_TENSOR_MAP_DATA_TYPE_UINT32
            : element == DType::Float16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                        : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 }
@@ -55,7 +56,8 @@ Result<TensorMapValue> tensorMapOf(const DeviceContext& context, const TensorMap
     } else {
         code = context.call().cuTensorMapEncodeTiled(
             &out, typeOf(map.element), rank, reinterpret_cast<void*>(address), dims.data(),
-            strides.data(), box.data(), steps.data(), 0, CU_TENSOR_MAP_SWIZZLE_128B,
+            strides.data(), box.data(), steps.data(), 0,
+            map.swizzled ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE,
             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, 0);
     }
     if (auto made = context.check(code, "make a tensor map"); !made)

@@ -187,8 +187,9 @@ MapMemory mapOf(const gpu::TensorMapText& text, const Arena& arena) {
     const std::vector<uint64_t> strides(text.strides.begin(), text.strides.end());
     const std::vector<uint32_t> box(text.box.begin(), text.box.end());
     std::vector<uint32_t> steps(dims.size(), 1);
-    constexpr int bytes = 0, float16 = 6, bfloat16 = 9, swizzle128 = 3;
+    constexpr int bytes = 0, words = 2, float16 = 6, bfloat16 = 9, swizzle128 = 3;
     simt::TensorMapArguments arguments = {sizeOf(text.element) == 1        ? bytes
+                                          : sizeOf(text.element) == 4      ? words
                                           : text.element == DType::Float16 ? float16
                                                                            : bfloat16,
                                           static_cast<uint32_t>(dims.size()),
@@ -198,7 +199,7 @@ MapMemory mapOf(const gpu::TensorMapText& text, const Arena& arena) {
                                           box.data(),
                                           steps.data(),
                                           0,
-                                          swizzle128,
+                                          text.swizzled ? swizzle128 : 0,
                                           0,
                                           0};
     MapMemory out{};

@@ -90,8 +90,10 @@ static_assert(sizeof(LaunchConfig) == sizeof(CUlaunchConfig) &&
               offsetof(LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs) &&
               offsetof(LaunchConfig, attributeCount) == offsetof(CUlaunchConfig, numAttrs));
 SAME(fuselage::gpu, CU_TENSOR_MAP_DATA_TYPE_UINT8);
+SAME(fuselage::gpu, CU_TENSOR_MAP_DATA_TYPE_UINT32);
 SAME(fuselage::gpu, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
 SAME(fuselage::gpu, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+SAME(fuselage::gpu, CU_TENSOR_MAP_SWIZZLE_NONE);
 SAME(fuselage::gpu, CU_TENSOR_MAP_SWIZZLE_128B);
 SAME(fuselage::gpu, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
 
