@@ -62,8 +62,8 @@ ResultLanes widestResults(const ContractionView& view) {
 }
 
 EpilogueText::EpilogueText(const KernelRequest& request, const ContractionView& view,
-                           ResultLanes lanes, EpilogueEnd end)
-    : m_request(request), m_view(view), m_lanes(lanes), m_end(end),
+                           ResultLanes lanes, EpilogueEnd end, std::optional<size_t> landed)
+    : m_request(request), m_view(view), m_lanes(lanes), m_end(end), m_landed(landed),
       m_operands(joined(view, !returns(end))), m_batch(axisNest(view, view.batch, 0, m_operands)),
       m_m(axisNest(view, view.m, view.batch.size(), m_operands)),
       m_n(axisNest(view, view.n, view.batch.size() + view.m.size(), m_operands)) {
@@ -75,6 +75,9 @@ EpilogueText::EpilogueText(const KernelRequest& request, const ContractionView& 
     const TapeFunction tape = printTape("@epilogue", code.epilogue.tape, style);
     m_numeric = tape.numeric;
     m_length = code.epilogue.tape.code.size();
+    for (const uint16_t used : tape.used)
+        m_fetchesForRows = m_fetchesForRows ||
+                           (used != 0 && m_m.moves(numberOf(used)) && !hasLanded(numberOf(used)));
     const std::vector<ExtraParameter> extra;
     m_parameters = parameterList(request, extra, false);
     const char* index = view.wide ? "unsigned long long" : "unsigned";
@@ -178,7 +181,8 @@ std::string EpilogueText::columns(const TapeFunction& tape) const {
         if (used == 0)
             continue;
         const size_t number = numberOf(used);
-        place(number, false);
+        if (!hasLanded(number))
+            place(number, false);
         if (m_m.moves(number))
             continue;
         members += fmt::format("    {} x{}", registerType(m_operands[number].dtype), used);
@@ -202,12 +206,15 @@ std::string EpilogueText::rows(const TapeFunction& tape) const {
             continue;
         const size_t number = numberOf(used);
         const KernelOperand& read = m_operands[number];
-        const std::string at = address(read, number);
+        const std::string at = hasLanded(number) ? "" : address(read, number);
         const LaneAccess how = access(number);
         const char* type = registerType(read.dtype);
         if (how == LaneAccess::Vector) {
-            members += fmt::format("    unsigned w{}[{}];\n", used, (bytesOf(read) + 3) / 4);
-            body += fmt::format("    fetchWords<{}>({}, to.w{});\n", bytesOf(read), at, used);
+            const int words = (bytesOf(read) + 3) / 4;
+            members += fmt::format("    unsigned w{}[{}];\n", used, words);
+            body += hasLanded(number)
+                        ? fmt::format("    loadShared<{}>(landed, to.w{});\n", words, used)
+                        : fmt::format("    fetchWords<{}>({}, to.w{});\n", bytesOf(read), at, used);
         } else if (how == LaneAccess::Uniform) {
             members += fmt::format("    {} x{};\n", type, used);
             body += fmt::format("    to.x{} = load({});\n", used, at);
@@ -220,9 +227,10 @@ std::string EpilogueText::rows(const TapeFunction& tape) const {
     }
     return fmt::format("/// What one row of them has for itself.\nstruct @Rows {{\n{}}};\n\n"
                        "__device__ __forceinline__ void @rows(@Rows& to, const @Columns& from, {} "
-                       "m) {{\n{}{}}}\n\n",
+                       "m{}) {{\n{}{}}}\n\n",
                        members, m_view.wide ? "unsigned long long" : "unsigned",
-                       splits(false, true, false), body);
+                       m_landed ? ", const unsigned* landed" : "", splits(false, true, false),
+                       body);
 }
 
 /// Declares x1 ... of the words that @rows read.
@@ -231,10 +239,14 @@ std::string EpilogueText::unpacked(const TapeFunction& tape) const {
     for (uint16_t used : tape.used) {
         if (used == 0 || !m_m.moves(numberOf(used)) || access(numberOf(used)) != LaneAccess::Vector)
             continue;
-        out += fmt::format("    {0} x{1}[{2}];\n#pragma unroll\n    for (int v = 0; v < {2}; ++v)\n"
-                           "        x{1}[v] = lane(rows.w{1}, v, from.p{3});\n",
-                           registerType(m_operands[numberOf(used)].dtype), used, m_lanes.width,
-                           numberOf(used));
+        const KernelOperand& read = m_operands[numberOf(used)];
+        out +=
+            fmt::format("    {0} x{1}[{2}];\n#pragma unroll\n    for (int v = 0; v < {2}; ++v)\n"
+                        "        x{1}[v] = lane(rows.w{1}, v, {3});\n",
+                        registerType(read.dtype), used, m_lanes.width,
+                        hasLanded(numberOf(used)) ? fmt::format("static_cast<const {}*>(nullptr)",
+                                                                storageType(read.dtype))
+                                                  : fmt::format("from.p{}", numberOf(used)));
     }
     return out;
 }
@@ -287,8 +299,8 @@ std::string EpilogueText::columnsCall(const std::string& to, const std::string& 
 }
 
 std::string EpilogueText::rowsCall(const std::string& to, const std::string& from,
-                                   const std::string& m) const {
-    return fmt::format("@rows({}, {}, {})", to, from, m);
+                                   const std::string& m, const std::string& landed) const {
+    return fmt::format("@rows({}, {}, {}{})", to, from, m, m_landed ? ", " + landed : "");
 }
 
 std::string EpilogueText::finishCall(const std::string& accumulators, const std::string& from,

@@ -29,8 +29,9 @@ enum class EpilogueEnd : uint8_t {
 
 class EpilogueText {
 public:
+    /// `landed`: of the view's reads one that who ends in columns has in shared memory.
     EpilogueText(const KernelRequest& request, const ContractionView& view, ResultLanes lanes,
-                 EpilogueEnd end = EpilogueEnd::Stores);
+                 EpilogueEnd end = EpilogueEnd::Stores, std::optional<size_t> landed = {});
 
     /// The device functions: the tape and "@finish".
     const std::string& text() const { return m_text; }
@@ -42,21 +43,27 @@ public:
                      const std::string& m, const std::string& n) const;
 
     /// The steps: the first fills a "@Columns", the second a "@Rows", the third takes both. m and n
-    /// are within the results.
+    /// are within the results. `landed`: where the elements of the operand that landed begin.
     std::string columnsCall(const std::string& to, const std::string& batch,
                             const std::string& n) const;
-    std::string rowsCall(const std::string& to, const std::string& from,
-                         const std::string& m) const;
+    std::string rowsCall(const std::string& to, const std::string& from, const std::string& m,
+                         const std::string& landed) const;
     std::string finishCall(const std::string& accumulators, const std::string& from,
                            const std::string& rows, const std::string& m) const;
+    /// Whether the second step reads global memory.
+    bool fetchesForRows() const { return m_fetchesForRows; }
     /// Instructions of the tape.
     size_t length() const { return m_length; }
-    /// Of all results, where neighbouring threads end those of `line` neighbours along the lanes'
-    /// axis, then those of the next of `lines` along the other one (contraction_memory.cpp).
+    /// Of all results but for the operand that landed, where neighbouring threads end those of
+    /// `line` neighbours along the lanes' axis, then those of the next of `lines` along the other
+    /// one (contraction_memory.cpp).
     MemoryAsked memory(int64_t line, int64_t lines) const;
 
 private:
     bool inColumns() const { return m_end == EpilogueEnd::Columns; }
+    bool hasLanded(size_t number) const {
+        return m_landed && number == m_operands.size() - m_view.reads.size() + *m_landed;
+    }
     size_t numberOf(uint16_t used) const {
         return m_operands.size() - m_view.reads.size() + used - 1;
     }
@@ -76,11 +83,13 @@ private:
     const ContractionView& m_view;
     ResultLanes m_lanes;
     EpilogueEnd m_end;
+    std::optional<size_t> m_landed;
     std::vector<KernelOperand> m_operands; ///< writes, then reads
     LoopNest m_batch, m_m, m_n;
     std::string m_text, m_parameters;
     NumericClass m_numeric = NumericClass::Exact;
     size_t m_length = 0;
+    bool m_fetchesForRows = false;
 };
 
 } // namespace fuselage::gpu

@@ -58,6 +58,8 @@ MemoryAsked EpilogueText::memory(int64_t line, int64_t lines) const {
                            static_cast<double>(m_view.mCount) * static_cast<double>(m_view.nCount);
     const size_t writes = m_operands.size() - m_view.reads.size();
     for (size_t k = 0; k < m_operands.size(); ++k) {
+        if (hasLanded(k))
+            continue;
         const LaneAccess how = access(k);
         LaneRequests requests;
         requests.dtype = m_operands[k].dtype;

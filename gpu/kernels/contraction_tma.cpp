@@ -28,8 +28,9 @@ struct TmaForm {
 };
 
 constexpr int64_t assumedMultiprocessors = 132;
-constexpr int64_t reservedBytes = 1024; ///< of shared memory, for the driver
-constexpr double fewestFilled = 0.5;    ///< of what a tile multiplies
+constexpr int64_t assumedSharedBytes = 228 << 10; ///< of a multiprocessor
+constexpr int64_t reservedBytes = 1024;           ///< of those, for the driver
+constexpr double fewestFilled = 0.5;              ///< of what a tile multiplies
 
 std::optional<Reason> refuseOperands(const KernelRequest& request, const Contraction& code) {
     if (code.accumulate == DType::Int32)
@@ -56,11 +57,39 @@ std::optional<Reason> refuseSizes(const ContractionView& view, const TmaForm& fo
     return std::nullopt;
 }
 
+/// Of a multiprocessor; 0: not known.
+int64_t sharedOf(const KernelRequest& request) {
+    return request.profile ? static_cast<int64_t>(request.profile->sharedBytesPerUnit) : 0;
+}
+
+/// Gives what lands for the epilogue two places a warp, so that one is on its way while another is
+/// read, or else one; for that the ring may give up one stage. Without room nothing lands.
+void placeLanded(TmaPlan& plan, const ResultLanes& lanes) {
+    if (tmaEndOf(lanes) != EpilogueEnd::Columns)
+        return;
+    std::optional<TmaLanded> landed = tmaLanded(plan.request, plan.view, lanes);
+    if (!landed)
+        return;
+    const int64_t shared = sharedOf(plan.request);
+    const int64_t room = (shared > 0 ? shared : assumedSharedBytes) - reservedBytes;
+    const int stages = plan.tile.stages;
+    plan.landed = std::move(landed);
+    for (const int places : {2, 1})
+        for (const int less : {0, 1}) {
+            plan.landed->places = places;
+            plan.tile.stages = stages - less;
+            if (plan.sharedBytes() <= room)
+                return;
+        }
+    plan.landed.reset();
+    plan.tile.stages = stages;
+}
+
 std::optional<Reason> refuseDevice(const TmaPlan& plan) {
     const DeviceProfile* profile = plan.request.profile;
     if (profile == nullptr)
         return std::nullopt;
-    const auto shared = static_cast<int64_t>(profile->sharedBytesPerUnit);
+    const int64_t shared = sharedOf(plan.request);
     if (shared > 0 && plan.sharedBytes() > shared - reservedBytes)
         return refusal("smem", fmt::format("{} bytes of shared memory, there are {}",
                                            plan.sharedBytes(), shared));
@@ -84,7 +113,8 @@ int64_t roundsOf(const TmaPlan& plan, int64_t units) {
 
 /// The plan over a view whose weight may have been packed, or why there is none.
 std::variant<TmaPlan, Reason> planOf(const KernelRequest& request, ContractionView& view,
-                                     const TmaForm& form, const TmaCluster& cluster) {
+                                     const TmaForm& form, const TmaCluster& cluster,
+                                     const ResultLanes& lanes) {
     const TmaTile& tile = form.tile;
     auto a = form.pixels ? pixelOperand(request, view, tile, cluster)
                          : tmaOperand(request, view, tile, cluster, true);
@@ -107,6 +137,7 @@ std::variant<TmaPlan, Reason> planOf(const KernelRequest& request, ContractionVi
     if (plan.filled() < fewestFilled)
         return refusal("occupancy", "channels leave most of a stage empty");
     plan.clusters = std::clamp<int64_t>(unitsOf(request) / cluster.blocks(), 1, plan.groups());
+    placeLanded(plan, lanes);
     if (auto reason = refuseDevice(plan))
         return std::move(*reason);
     return plan;
@@ -151,12 +182,13 @@ EmitResult emitTmaView(const std::string& name, const KernelRequest& asked,
             return finish(name.c_str(), asked, PartResult(*reason));
         cluster = std::get<TmaCluster>(pair);
     }
-    auto made = planOf(request, view, form, cluster);
+    const ResultLanes lanes = widestResults(view);
+    auto made = planOf(request, view, form, cluster, lanes);
     if (auto* reason = std::get_if<Reason>(&made))
         return finish(name.c_str(), asked, PartResult(*reason));
     const auto& plan = std::get<TmaPlan>(made);
-    const ResultLanes lanes = widestResults(view);
-    const EpilogueText epilogue(request, view, lanes, tmaEndOf(lanes));
+    const EpilogueText epilogue(request, view, lanes, tmaEndOf(lanes),
+                                plan.landed ? std::optional(plan.landed->read) : std::nullopt);
     if (view.packed)
         needs.packed = {*view.packed};
     if (plan.shiftsA())
@@ -166,7 +198,8 @@ EmitResult emitTmaView(const std::string& name, const KernelRequest& asked,
     if (auto* set = std::get_if<KernelSet>(&out))
         set->fetches = {static_cast<double>(plan.tiles()),
                         static_cast<double>(plan.ownRows() + plan.ownColumns()),
-                        static_cast<double>(plan.fetchedBytes()), plan.filled()};
+                        static_cast<double>(plan.fetchedBytes() + plan.landedBytes()),
+                        plan.filled()};
     return out;
 }
 

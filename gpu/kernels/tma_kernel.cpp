@@ -3,6 +3,7 @@
 
 #include "core/graph/type.h"
 #include "core/support/text.h"
+#include "gpu/kernels/tma_landed.h"
 
 #include <fmt/format.h>
 
@@ -20,7 +21,8 @@ static_assert((producerRegisters + 2 * consumerRegisters) * 128 <= 65536);
 class TmaEmitter {
 public:
     TmaEmitter(const TmaPlan& plan, const EpilogueText& epilogue)
-        : m_plan(plan), m_tile(plan.tile), m_view(plan.view), m_epilogue(epilogue) {}
+        : m_plan(plan), m_tile(plan.tile), m_view(plan.view), m_epilogue(epilogue), m_landed(plan) {
+    }
 
     KernelPart emit() const;
 
@@ -51,6 +53,7 @@ private:
     const TmaTile& m_tile;
     const ContractionView& m_view;
     const EpilogueText& m_epilogue;
+    TmaLandedText m_landed;
 };
 
 /// Where a tile, or those of a cluster, lie: bands of rows of tiles, so that what is multiplied at
@@ -87,15 +90,16 @@ std::string TmaEmitter::setup() const {
         "    const int warp = __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32u), 0);\n"
         "    if (threadIdx.x == 0) {{\n        for (int i = 0; i < {1}; ++i) {{\n"
         "            initBarrier(full + i, 1);\n            initBarrier(empty + i, {2});\n"
-        "        }}\n        initBarrier(turn, 1);\n        initBarrier(turn + 1, 1);\n"
-        "        publishBarriers();\n        fetchMap(map0);\n        fetchMap(map1);\n"
+        "        }}\n        initBarrier(turn, 1);\n        initBarrier(turn + 1, 1);\n{6}"
+        "        publishBarriers();\n        fetchMap(map0);\n        fetchMap(map1);\n{7}"
         "    }}\n{5}    {3}();\n{4}",
         m_plan.barriersAt(), m_tile.stages, 4 * m_plan.cluster.blocks(),
         paired() ? "meetCluster" : "__syncthreads",
         paired()
             ? fmt::format("    const unsigned inCluster = block % {}u;\n", m_plan.cluster.blocks())
             : "",
-        m_plan.zeros ? m_plan.zeros->fillOnes(m_tile.ringBytes()) : "");
+        m_plan.zeros ? m_plan.zeros->fillOnes(m_tile.ringBytes()) : "", m_landed.barriers(),
+        m_landed.map());
 }
 
 /// The box of an operand for a stage; what the cluster shares goes to all of its blocks.
@@ -255,9 +259,12 @@ std::string TmaEmitter::fromSlab() const {
 /// need, then the same ones end.
 std::string TmaEmitter::endColumns() const {
     const int perLine = 64 / m_epilogue.lanes().width, rounds = perLine / 2;
-    // Long tapes would be much code, and three pieces of sums leave no registers.
+    // Long tapes would be much code, and three pieces of sums leave no registers for reads that are
+    // under way.
     const int most = m_epilogue.length() > longTape ? 2 : 4;
-    const int together = m_tile.pieces() > 2 ? 1 : std::min(rounds, most);
+    const int together = m_tile.pieces() <= 2          ? std::min(rounds, most)
+                         : m_epilogue.fetchesForRows() ? 1
+                                                       : 2;
     const std::string beyond = outside(), indent(24, ' ');
     const std::string row =
         fmt::format("{0}    const int row = lane / {1} + (first + u) * {2};\n"
@@ -271,7 +278,7 @@ std::string TmaEmitter::endColumns() const {
            row +
            fmt::format("{}    {}{};\n{}}}\n", indent,
                        beyond.empty() ? "" : fmt::format("if (!({}))\n{}        ", beyond, indent),
-                       m_epilogue.rowsCall("rows[u]", "columns", "m"), indent) +
+                       m_epilogue.rowsCall("rows[u]", "columns", "m", m_landed.ofLane()), indent) +
            fmt::format("#pragma unroll\n{}for (int u = 0; u < {}; ++u) {{\n", indent, together) +
            row +
            (beyond.empty()
@@ -339,21 +346,22 @@ std::string TmaEmitter::results() const {
     auto sum = [](const char* form, int i) { return fmt::format(fmt::runtime(form), i); };
     return out +
            fmt::format(
-               "#pragma unroll\n                for (int i = 0; i < {0}; ++i) {{\n"
-               "                    __syncwarp();\n{1}#pragma unroll\n"
+               "#pragma unroll\n                for (int i = 0; i < {0}; ++i) {{\n{7}"
+               "                    __syncwarp();\n{8}{1}#pragma unroll\n"
                "                    for (int c = 0; c < 8; ++c) {{\n"
                "                        {2}* const at = slab + slabAt(lane / 4, c * 8 + lane % 4 "
                "* 2);\n"
                "                        const {2}* const sum = sums[i][j * 8 + c];\n"
                "                        storeShared8(at, {3}, {4});\n"
                "                        storeShared8(at + 512, {5}, {6});\n"
-               "                    }}\n                    __syncwarp();\n",
+               "                    }}\n{9}                    __syncwarp();\n",
                m_tile.pieces(),
                m_plan.shiftsB()
                    ? "                    const int rowLow = multiplyWrapped(bZero, "
                      "rowSums[i][0][0]), rowHigh = multiplyWrapped(bZero, rowSums[i][0][2]);\n"
                    : "",
-               sumType(), sum(low, 0), sum(low, 1), sum(high, 2), sum(high, 3)) +
+               sumType(), sum(low, 0), sum(low, 1), sum(high, 2), sum(high, 3), m_landed.number(),
+               m_landed.next(), m_landed.wait()) +
            (columns ? endColumns() : ending()) + "                }\n            }\n";
 }
 
@@ -366,8 +374,9 @@ std::string TmaEmitter::consumer() const {
                        "        if (group == 1)\n            @advance<{3}>(stage, parity);\n",
                        consumerRegisters, m_plan.slabsAt(), tmaSlabBytes / 4, m_plan.tilesK(),
                        sumType(), m_plan.zeros ? m_plan.zeros->zeros("        ") : "") +
+           m_landed.places() +
            turns("        ", fmt::format("{} + group * {}u", firstOfBlock(), m_plan.clusters), 2) +
-           products() + results() + "        }\n";
+           m_landed.first() + products() + results() + m_landed.turn() + "        }\n";
 }
 
 KernelPart TmaEmitter::emit() const {
@@ -401,14 +410,19 @@ KernelPart TmaEmitter::emit() const {
     part.sharedBytes = static_cast<uint32_t>(m_plan.sharedBytes());
     part.residentBlocks = 1;
     part.maps = {m_plan.a.map, m_plan.b.map};
+    if (m_plan.landed)
+        part.maps.push_back(m_plan.landed->operand.map);
     if (m_plan.zeros)
         part.extra = m_plan.zeros->parameters();
     // TMA asks for whole boxes, past the first cache.
-    const double boxes = static_cast<double>(m_plan.tiles() * m_plan.tilesK()) *
-                         static_cast<double>(m_tile.stageBytes()) / 32;
+    const double boxes = (static_cast<double>(m_plan.tiles() * m_plan.tilesK()) *
+                              static_cast<double>(m_tile.stageBytes()) +
+                          static_cast<double>(m_plan.landedBytes())) /
+                         32;
     part.memory = {0, 0, boxes, boxes};
     const bool alongM = m_epilogue.lanes().alongM;
-    part.memory += m_epilogue.memory(alongM ? 16 : 64, alongM ? 64 : 16);
+    part.memory +=
+        m_epilogue.memory(alongM ? tmaEndRows : tmaEndColumns, alongM ? tmaEndColumns : tmaEndRows);
     part.numeric = std::max(m_plan.zeros ? NumericClass::Exact : NumericClass::Reassociated,
                             m_epilogue.numeric());
     return part;

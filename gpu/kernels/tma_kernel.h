@@ -12,6 +12,11 @@
 // operand: each fetches half of it for both. A stage is therefore empty when the warps of both
 // blocks said so, to each producer, and a producer stays until all stages are empty once more: then
 // nobody will arrive at its barriers, and all that was copied into its stages has been used.
+// A warp ends its sums in boxes of 16 x 64. Of the epilogue's operands of the results' whole shape
+// the widest one that TMA can read, a residual, comes in such boxes too: each warp asks for its own
+// before the products of the tile, and for the next one when all lanes have read one, so that no
+// result waits for memory behind the products. Nobody else waits for these boxes or fills their
+// places; who writes the results over the residual has read an element before it is written.
 // Operands come without prologue, k innermost, or of a convolution channels, whose places of the
 // filter are then the outer part of k; the epilogue is that of all contractions. A zero
 // point of 8-bit integers is no prologue: `zero_shift` makes the sums of what is stored good.
@@ -48,7 +53,8 @@ struct TmaCluster {
 };
 
 constexpr int tmaThreads = 384, tmaRowBytes = 128;
-constexpr int tmaSlabBytes = 16 * 64 * 4; ///< in which a warp turns its sums, 64 columns at a time
+constexpr int tmaEndRows = 16, tmaEndColumns = 64;           ///< results that a warp ends at a time
+constexpr int tmaSlabBytes = tmaEndRows * tmaEndColumns * 4; ///< in which it turns their sums
 
 /// How an operand's boxes are found: its map, and the coordinates behind k and the row as text over
 /// the batch's loops, whose names begin with "a" or "b".
@@ -60,15 +66,28 @@ struct TmaOperand {
     std::vector<std::string> offsets = {}; ///< of im2col mode, behind the innermost coordinate
 };
 
+/// An operand of the epilogue that lands in boxes of what a warp ends at a time, each in a place of
+/// the warp's: those of a tile use each place equally often.
+struct TmaLanded {
+    TmaOperand operand; ///< coordinates over `row` and `column` and its own loops of the batch
+    size_t read = 0;    ///< of the view's
+    int elementBytes = 0;
+    int places = 0; ///< of a warp
+
+    int boxBytes() const { return tmaEndRows * tmaEndColumns * elementBytes; }
+    int bytes() const { return 8 * places * boxBytes(); } ///< of shared memory
+};
+
 struct TmaPlan {
     const KernelRequest& request;
     const ContractionView& view;
-    const TmaTile& tile;
+    TmaTile tile; ///< with the stages that there is room for
     TmaOperand a, b;
     TmaCluster cluster;
     int64_t taps = 1;                    ///< places of a filter, k's outer part; 1: k is one dim
     int64_t clusters = 1;                ///< that stay; of one block each where there are none
     std::optional<ZeroShift> zeros = {}; ///< of 8-bit integers
+    std::optional<TmaLanded> landed = {};
 
     /// Tiles that a cluster takes at a time, those beyond the results among them: how many lie
     /// below each other and side by side, and all.
@@ -96,10 +115,18 @@ struct TmaPlan {
     int64_t fetchedBytes() const {
         return tiles() * tilesK() * (ownRows() + ownColumns()) * tmaRowBytes;
     }
-    /// Behind the ring lie rows of ones where they are needed, the warps' slabs and the barriers.
+    /// Boxes of what a warp ends at a time, of a tile: one warpgroup's, a quarter for each warp.
+    int boxesOfWarp() const { return tile.pieces() * tile.n / tmaEndColumns; }
+    int64_t landedBytes() const {
+        return landed ? tiles() * tile.m * tile.n * landed->elementBytes : 0;
+    }
+    /// Behind the ring lie rows of ones where they are needed, the warps' slabs, the places of what
+    /// lands for them, and the barriers: full and empty stages, turns, those places.
     int slabsAt() const { return tile.ringBytes() + (zeros ? zeros->onesBytes() : 0); }
-    int barriersAt() const { return slabsAt() + 8 * tmaSlabBytes; }
-    int sharedBytes() const { return barriersAt() + (2 * tile.stages + 2) * 8; }
+    int landedAt() const { return slabsAt() + 8 * tmaSlabBytes; }
+    int barriersAt() const { return landedAt() + (landed ? landed->bytes() : 0); }
+    int barriers() const { return 2 * tile.stages + 2 + (landed ? 8 * landed->places : 0); }
+    int sharedBytes() const { return barriersAt() + barriers() * 8; }
 };
 
 /// Its boxes are what a block fetches of a stage. Refuses an operand that TMA cannot read: k, or
@@ -122,6 +149,12 @@ std::optional<Reason> addDim(TensorMapText& map, int64_t extent, int64_t stride,
 
 /// Refuses an operand that does not begin at a multiple of 16 bytes.
 std::optional<Reason> refuseStart(const TensorMapText& map, const KernelOperand& operand);
+
+/// The widest of the epilogue's reads that has all of the results' rows and columns, innermost ones
+/// along n, and is boxes of a tensor, with no places yet; none where lanes take other than 4 to 16
+/// bytes of a row of each.
+std::optional<TmaLanded> tmaLanded(const KernelRequest& request, const ContractionView& view,
+                                   const ResultLanes& lanes);
 
 /// How the kernel ends such results: the epilogue's text must be made for it.
 EpilogueEnd tmaEndOf(const ResultLanes& lanes);

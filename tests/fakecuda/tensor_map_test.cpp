@@ -45,11 +45,15 @@ protected:
         ASSERT_TRUE(m_prepared.program);
     }
 
-    std::unique_ptr<Tactic> tactic(const std::string& name) {
-        ReferenceValue weight = ReferenceValue::tensor(DType::Float16, {inner, columns});
+    static ReferenceValue weight() {
+        ReferenceValue out = ReferenceValue::tensor(DType::Float16, {inner, columns});
         for (int64_t i = 0; i < inner * columns; ++i)
-            weight.floats[static_cast<size_t>(i)] = w(i / columns, i % columns);
-        return tactic(name, m_prepared, weight);
+            out.floats[static_cast<size_t>(i)] = w(i / columns, i % columns);
+        return out;
+    }
+
+    std::unique_ptr<Tactic> tactic(const std::string& name) {
+        return tactic(name, m_prepared, weight());
     }
 
     /// The tactic of that name for a product with this weight, built and loaded.
@@ -315,6 +319,43 @@ TEST_F(PixelMaps, aDriverWithoutThemRunsNoKernelThatNeedsThem) {
     ASSERT_FALSE(missing);
     EXPECT_EQ(missing.error().code, "library-missing");
     EXPECT_NE(missing.error().message.find("cuTensorMapEncodeIm2col"), std::string::npos);
+}
+
+/// A third map, of float32, and the results take the residual's place.
+TEST_F(TensorMaps, aResidualLandsBeforeTheResultsReplaceIt) {
+    gpu_suite::Case source;
+    source.bodies = {"(float16[130,72] x, float16[72,136] w, float[130,136] r) => "
+                     "(float[130,136] y) { m = MatMul(x, w) c = Cast<to=1>(m) y = Add(c, r) }"};
+    source.constants = "in1";
+    source.capability = 90;
+    const gpu_suite::Prepared prepared = gpu_suite::prepare(source);
+    ASSERT_TRUE(prepared.program);
+    auto tactic = this->tactic("tma_128x128", prepared, weight());
+    ASSERT_NE(tactic, nullptr);
+    ASSERT_EQ(tactic->kernels()->kernels[0].maps.size(), 3U);
+    std::vector<float> numbers;
+    for (int64_t i = 0; i < rows * columns; ++i)
+        numbers.push_back(static_cast<float>(i % 1009));
+    const DeviceMemory in = memoryOfX();
+    auto both = m_device->allocate(rows * columns * 4);
+    ASSERT_TRUE(both);
+    ASSERT_TRUE(m_device->upload(both->address(), numbers.data(), numbers.size() * 4));
+    ASSERT_TRUE(m_device->finishUploads());
+    const DevicePointer inputs[] = {in.address(), 0, both->address()},
+                        outputs[] = {both->address()};
+    ASSERT_TRUE(tactic->enqueue(m_stream, {inputs, outputs, 0}));
+    std::vector<float> results(numbers.size());
+    ASSERT_TRUE(m_stream.copyOut(results.data(), both->address(), results.size() * 4));
+    auto done = m_stream.synchronize();
+    ASSERT_TRUE(done) << done.error().text() << fake().message();
+    for (int64_t row = 0; row < rows; ++row)
+        for (int64_t column = 0; column < columns; ++column) {
+            const auto i = static_cast<size_t>(row * columns + column);
+            double wanted = numbers[i];
+            for (int64_t k = 0; k < inner; ++k)
+                wanted += x(row, k) * w(k, column);
+            ASSERT_EQ(results[i], wanted) << "row " << row << ", column " << column;
+        }
 }
 
 TEST_F(TensorMaps, whatTheDriverRefusesIsAnErrorOfTheLaunch) {

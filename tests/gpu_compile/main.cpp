@@ -164,13 +164,16 @@ std::string missingIn(const std::string& variant, const gpu::KernelText& kernel,
         return {};
     const auto pixelMaps = std::count_if(kernel.maps.begin(), kernel.maps.end(),
                                          [](const auto& map) { return map.pixels.has_value(); });
+    const bool operands = kernel.maps.size() == 2; // no more, which several places ask for
     return found.products + found.integerGroups == 0 ? "no products of warpgroups"
-           : found.boxCopies != kernel.maps.size()   ? "a copy a map is not there"
-           : found.pixelCopies != pixelMaps          ? "a copy is not of its map's mode"
-           : found.signals < 6                       ? "waits for barriers or arrivals are missing"
-           : found.registerMoves != 2                ? "registers do not move"
-           : found.local != 0                        ? "local memory"
-                                                     : "";
+           : found.boxCopies < kernel.maps.size() ||
+                   (operands && found.boxCopies != kernel.maps.size())
+               ? "a copy a map is not there"
+           : found.pixelCopies != pixelMaps ? "a copy is not of its map's mode"
+           : found.signals < 6              ? "waits for barriers or arrivals are missing"
+           : found.registerMoves != 2       ? "registers do not move"
+           : found.local != 0               ? "local memory"
+                                            : "";
 }
 
 /// Texts that must not pass as ones that may be launched early do not, and one that may does.

@@ -83,14 +83,19 @@ void addWarpgroups(Family& out) {
 
 /// More tiles than blocks, rests of rows, columns and k; a batch between the rows; rows in another
 /// order than the results; results along m; a residual; a convolution that is a product.
+Case& tmaCase(Family& out, const std::string& name, const std::string& body,
+              const std::string& variants) {
+    Case& made = out.add("tma_" + name, body, variants);
+    made.capability = 90;
+    made.units = 1;
+    made.constants = "in1";
+    return made;
+}
+
 void addTma(Family& out) {
     auto add = [&](const std::string& name, const std::string& body,
                    const std::string& variants) -> Case& {
-        Case& made = out.add("tma_" + name, body, variants);
-        made.capability = 90;
-        made.units = 1;
-        made.constants = "in1";
-        return made;
+        return tmaCase(out, name, body, variants);
     };
     add("gelu",
         "(float16[200,136] x, float16[136,136] w, float16[136] b) => (float16[200,136] y) "
@@ -135,6 +140,43 @@ void addTma(Family& out) {
         "{ m = MatMul(x, w) y = Sigmoid(m) }",
         "tma_128x128_pair tma_64x128_pair tma_128x64_pair")
         .units = 4;
+}
+
+/// Residuals that TMA brings to the warps: tiles that reach over rows and columns, several turns,
+/// pairs with a tile too few; in a batch, with a narrower operand and one of the whole batch beside
+/// it; of other widths than the results, with room for one box of a warp or none; rows further
+/// apart.
+void addLanded(Family& out) {
+    auto add = [&](const std::string& name, const std::string& body,
+                   const std::string& variants) -> Case& {
+        return tmaCase(out, "landed" + name, body, variants);
+    };
+    add("",
+        "(float16[330,72] x, float16[72,264] w, float16[264] b, float16[330,264] r) => "
+        "(float16[330,264] y) { m = MatMul(x, w) a = Add(m, b) y = Add(a, r) }",
+        "tma_192x128 tma_128x128 tma_64x256 tma_64x128 tma_128x64 tma_192x128_pair "
+        "tma_128x128_pair tma_64x256_pair tma_64x128_pair tma_128x64_pair");
+    add("_batch",
+        "(bfloat16[3,66,40] x, bfloat16[3,40,72] w, bfloat16[3,66,72] r, bfloat16[66,72] s) => "
+        "(bfloat16[3,66,72] y) { m = MatMul(x, w) a = Add(m, r) b = Add(a, s) y = Relu(b) }",
+        "tma_128x128 tma_64x128 tma_128x64");
+    add("_float",
+        "(float16[200,72] x, float16[72,136] w, float[200,136] r) => (float[200,136] y) "
+        "{ m = MatMul(x, w) c = Cast<to=1>(m) y = Add(c, r) }",
+        "tma_192x128 tma_128x128 tma_64x256 tma_64x128 tma_128x64");
+    add("_half_of_float",
+        "(float16[200,72] x, float16[72,136] w, float16[200,136] r) => (float[200,136] y) "
+        "{ m = MatMul(x, w) a = Add(m, r) y = Cast<to=1>(a) }",
+        "tma_192x128 tma_128x128");
+    add("_bytes",
+        "(float16[200,72] x, float16[72,144] w, uint8[200,144] r) => (float16[200,144] y) "
+        "{ m = MatMul(x, w) c = Cast<to=10>(r) y = Add(m, c) }",
+        "tma_192x128 tma_128x64");
+    add("_far_rows",
+        "(float16[135,72] x, float16[72,72] w, float16[135,72] r) => (float16[135,72] y) "
+        "{ m = MatMul(x, w) y = Mul(m, r) }",
+        "tma_128x128 tma_64x128 tma_128x64")
+        .placements = {{"in2", {{0, 1}, 24}}};
 }
 
 void addTiles(Family& out) {
@@ -288,6 +330,7 @@ std::vector<Case> contractionCases() {
     Family out;
     addProducts(out);
     addTiles(out);
+    addLanded(out);
     addConvolutions(out);
     return out.cases;
 }

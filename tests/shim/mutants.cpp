@@ -22,8 +22,8 @@ int replaceAll(std::string& text, const std::string& from, const std::string& to
 
 std::vector<Mutant> allMutants() {
     std::vector<Mutant> out = blockedMutants();
-    for (const auto* more :
-         {&chainMutants(), &haloMutants(), &integerMutants(), &pairMutants(), &pixelMutants()})
+    for (const auto* more : {&chainMutants(), &haloMutants(), &integerMutants(), &landedMutants(),
+                             &pairMutants(), &pixelMutants()})
         out.insert(out.end(), more->begin(), more->end());
     return out;
 }

@@ -2,7 +2,7 @@
 // Kernels made wrong in one place of their text: what the shim must find. Compiled with the suite.
 // Lists: products by weights of a few bits, layers behind a row that their kernel makes, the
 // convolution that stages its picture once, products of 8-bit integers by warpgroups, products of
-// two blocks that share operands, convolutions whose taps TMA fetches.
+// two blocks that share operands, residuals that TMA brings, convolutions whose taps it fetches.
 #pragma once
 
 #include "gpu/emit/emit.h"
@@ -25,6 +25,7 @@ const std::vector<Mutant>& blockedMutants();
 const std::vector<Mutant>& chainMutants();
 const std::vector<Mutant>& haloMutants();
 const std::vector<Mutant>& integerMutants();
+const std::vector<Mutant>& landedMutants();
 const std::vector<Mutant>& pairMutants();
 const std::vector<Mutant>& pixelMutants();
 

@@ -34,6 +34,8 @@ INSTANTIATE_TEST_SUITE_P(Halo, Mutants, testing::ValuesIn(haloMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Integer, Mutants, testing::ValuesIn(integerMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Landed, Mutants, testing::ValuesIn(landedMutants()),
+                         [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Pair, Mutants, testing::ValuesIn(pairMutants()),
                          [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Pixels, Mutants, testing::ValuesIn(pixelMutants()),

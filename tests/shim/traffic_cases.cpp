@@ -177,7 +177,7 @@ void addProducts(Family& out) {
     Case& residual = out.add("product_residual_half",
                              "(float16[128,128] x, float16[128,128] w, float16[128,128] r) => "
                              "(float16[128,128] y) { m = MatMul(x, w) y = Add(m, r) }",
-                             "wgmma_128x128 tensor_128x128 tensor_64x64");
+                             "tma_128x128 tma_64x128 wgmma_128x128 tensor_128x128 tensor_64x64");
     residual.constants = "in1";
     residual.capability = 90;
     out.add("product_heads_half",
