@@ -27,6 +27,10 @@ MemoryAsked askedBy(int64_t threads, const LaneRequests& requests, double times)
 /// Element of an operand at a linear index of a nest.
 int64_t elementAt(const LoopNest& nest, size_t operand, int64_t linear);
 
+/// The same of `count` indices from `first` on, which begin again at `end`.
+std::vector<int64_t> elementsAt(const LoopNest& nest, size_t operand, int64_t first, int64_t count,
+                                int64_t end);
+
 /// Threads that each own `width` consecutive iterations of a nest, innermost loop last: those of
 /// one block from the middle of the nest, for all of it. The first `writes` operands are written.
 MemoryAsked askedAlong(const LoopNest& nest, const std::vector<KernelOperand>& operands,

@@ -35,12 +35,13 @@ MemoryAsked TensorOperand::memory(double stages) const {
     requests.dtype = m_operands[0].dtype;
     requests.width = isWide ? lanes() : 1;
     requests.places = (alongRows ? kElements() / step : passes()) * singles;
+    const std::vector<int64_t> ofRows = elementsAt(m_rows, 0, firstRow, tileRows(), rows);
+    const std::vector<int64_t> ofTerms = elementsAt(m_k, 0, firstTerm, kElements(), terms);
     requests.at = [&, this](int64_t thread, int64_t place) {
         const int64_t chunk = thread % chunks() * lanes() + place % singles;
         const int64_t line = thread / chunks() + place / singles * step;
-        const int64_t row = (firstRow + (alongRows ? chunk : line)) % rows;
-        const int64_t term = (firstTerm + (alongRows ? line : chunk)) % terms;
-        return m_operands[0].access.offset + elementAt(m_rows, 0, row) + elementAt(m_k, 0, term);
+        return m_operands[0].access.offset + ofRows.at(alongRows ? chunk : line) +
+               ofTerms.at(alongRows ? line : chunk);
     };
     return askedBy(m_tile.threads(), requests,
                    stages * shareOfPieces(rows, tileRows()) * shareOfPieces(terms, kElements()));
@@ -66,11 +67,12 @@ MemoryAsked EpilogueText::memory(int64_t line, int64_t lines) const {
         requests.isWritten = k < writes;
         requests.width = how == LaneAccess::Vector ? width : 1;
         requests.places = how == LaneAccess::Gather ? width : 1;
+        const auto ofLine =
+            elementsAt(m_lanes.alongM ? m_m : m_n, k, first, perLine * width, along);
+        const auto ofLines = elementsAt(m_lanes.alongM ? m_n : m_m, k, firstLine, taken, across);
         requests.at = [&, k](int64_t thread, int64_t place) {
-            const int64_t at = (first + thread % perLine * width + place) % along;
-            const int64_t other = (firstLine + thread / perLine) % across;
-            return m_operands[k].access.offset + elementAt(m_m, k, m_lanes.alongM ? at : other) +
-                   elementAt(m_n, k, m_lanes.alongM ? other : at);
+            return m_operands[k].access.offset + ofLine.at(thread % perLine * width + place) +
+                   ofLines.at(thread / perLine);
         };
         out += askedBy(perLine * taken, requests,
                        results / static_cast<double>(perLine * taken * width));
