@@ -148,7 +148,7 @@ struct Predictor {
         } else if (!isConvolution && all <= columns && !code.prologueA && !code.prologueB) {
             out.registers = vectorRegisters;
             out.sharedBytes = 256;
-        } else if (onCores && profile.arch >= "sm_90" && !isConvolution && !code.prologueA &&
+        } else if (onCores && profile.arch == "sm_90" && !isConvolution && !code.prologueA &&
                    !code.prologueB && 4 * tiles(64, 128) >= units) {
             out.registers = bulkTile;
             out.sharedBytes = 229520;
