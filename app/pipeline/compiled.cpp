@@ -6,6 +6,7 @@
 #include "app/pipeline/settling.h"
 #include "app/pipeline/stopwatch.h"
 #include "core/graph/subgraph.h"
+#include "core/graph/verify.h"
 #include "core/passes/specialise.h"
 #include "core/plan/lazy.h"
 #include "core/support/text.h"
@@ -95,9 +96,8 @@ std::unique_ptr<Backend> makePlanningBackend(BackendKind kind, const DeviceProfi
 }
 
 std::unique_ptr<Backend> planningBackendOf(const DeviceProfile& profile) {
-    return makePlanningBackend(profile.kind == DeviceKind::Gpu ? BackendKind::Cuda
-                                                               : BackendKind::Cpu,
-                               profile);
+    return makePlanningBackend(
+        profile.kind == DeviceKind::Gpu ? BackendKind::Cuda : BackendKind::Cpu, profile);
 }
 
 Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
@@ -159,6 +159,8 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
 
 Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& options,
                                              Progress& progress) {
+    if (auto sound = verify(graph); !sound)
+        return failure(sound.error());
     CompiledGraph out;
     auto backend = makeBackend(options);
     if (!backend)

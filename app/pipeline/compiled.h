@@ -54,7 +54,9 @@ class CompiledGraph {
 public:
     /// Infers, folds, plans and prepares. Open dimensions of the inputs get the sizes of the
     /// options, and where those say none, the smallest that are found to fit: notes() says which.
-    /// bindToInputs (core/passes/dimensions.h) takes them from tensors before.
+    /// bindToInputs (core/passes/dimensions.h) takes them from tensors before. A graph that
+    /// verify() (core/graph/verify.h) refuses is refused with its error. Operators that nobody here
+    /// computes pass and the run is refused: requireOperators (app/pipeline/model.h) asks before.
     static Result<CompiledGraph> compile(Graph graph, const CompileOptions& options);
     /// The same for a caller that may cancel. Error "cancelled".
     static Result<CompiledGraph> compile(Graph graph, const CompileOptions& options,

@@ -3,6 +3,7 @@
 
 #include "app/pipeline/gain.h"
 #include "core/graph/bodies.h"
+#include "core/graph/verify.h"
 #include "core/rewrite/custom_body.h"
 #include "core/rewrite/engine.h"
 #include "core/support/text.h"
@@ -125,6 +126,8 @@ Result<Rewritten> fuse(const Prepared& prepared, const RuleLibrary& library,
 
 Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress) {
+    if (auto sound = verify(graph); !sound)
+        return failure(sound.error());
     // It outlives what is prepared of it, which need not be a copy then.
     const std::shared_ptr<const Graph> lent(std::shared_ptr<const Graph>(), &graph);
     auto prepared = prepare(lent, options.dims, {options.precision, options.precisionOf});

@@ -88,7 +88,8 @@ ValueId Graph::addCapture(std::string name, Type type) {
 ValueId Graph::addConstant(std::string name, TensorPtr data) {
     ValueId id = addValue(std::move(name));
     Value& added = m_values[id.index()];
-    added.type = data->type();
+    if (data) // else verify says that nothing makes the value
+        added.type = data->type();
     added.constant = std::move(data);
     return id;
 }
@@ -121,12 +122,12 @@ void Graph::addOutput(ValueId id) {
 }
 
 void Graph::addUse(ValueId id, Use use) {
-    if (id.valid())
+    if (id.valid() && id.index() < m_values.size()) // verify refuses what no value has
         m_values[id.index()].uses.push_back(use);
 }
 
 void Graph::removeUse(ValueId id, Use use) {
-    if (id.valid())
+    if (id.valid() && id.index() < m_values.size())
         std::erase(m_values[id.index()].uses, use);
 }
 

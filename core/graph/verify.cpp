@@ -44,6 +44,11 @@ private:
         const Value& value = m_graph.value(id);
         if (m_graph.findValue(value.name) != id)
             return failure("graph.name", "two values have one name", value.name);
+        const auto isNegative = [](const Dim& dim) { return dim.isNumber() && dim.value() < 0; };
+        if (const auto& shape = value.type.shape)
+            if (std::any_of(shape->begin(), shape->end(), isNegative))
+                return failure("graph.shape", "a dimension is negative: " + value.type.text(),
+                               value.name, "leave out what is not known: Dim::unknown()");
         if (value.producer.valid()) {
             bool made = m_graph.alive(value.producer);
             if (made) {
@@ -70,6 +75,8 @@ private:
 
     Result<void> checkNode(NodeId id) const {
         const Node& node = m_graph.node(id);
+        if (node.op >= Op::Count_)
+            return failure("graph.operator", "the node's operator is none", node.name);
         if (node.explicitInputs > node.inputs.size())
             return failure("graph.captures", "more explicit inputs than inputs", node.name);
         for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {

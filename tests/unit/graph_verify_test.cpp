@@ -62,3 +62,28 @@ TEST(Verify, FindsFusedNodesWithoutBody) {
     pair.graph.edit(pair.neg).op = Op::Fused;
     EXPECT_EQ(pair.code(), "graph.body");
 }
+
+TEST(Verify, FindsWhatIsNoOperator) {
+    Pair pair;
+    pair.graph.edit(pair.neg).op = Op::Count_;
+    EXPECT_EQ(pair.code(), "graph.operator");
+}
+
+TEST(Verify, FindsValuesThatWereNeverAdded) {
+    Pair pair;
+    pair.graph.addNode({Op::Relu, "far", {ValueId(999)}, {"z"}});
+    EXPECT_EQ(pair.code(), "graph.undefined");
+}
+
+TEST(Verify, FindsConstantsWithoutData) {
+    Pair pair;
+    const ValueId none = pair.graph.addConstant("k", nullptr);
+    pair.graph.addNode({Op::Add, "sum", {pair.x, none}, {"z"}});
+    EXPECT_EQ(pair.code(), "graph.undefined");
+}
+
+TEST(Verify, FindsNegativeDimensions) {
+    Pair pair;
+    pair.graph.setType(pair.x, tensorType(DType::Float32, {2, -3}));
+    EXPECT_EQ(pair.code(), "graph.shape");
+}

@@ -143,3 +143,35 @@ TEST(PlanRun, ElementwiseChainsReuseOneBuffer) {
                            " a = Exp(x) b = Neg(a) c = Abs(b) d = Sqrt(c) y = Relu(d) }");
     EXPECT_EQ(plan->arenaBytes, 64 * 64 * 4);
 }
+
+namespace {
+
+std::string refusalOf(Graph graph, const CompileOptions& options) {
+    auto compiled = CompiledGraph::compile(std::move(graph), options);
+    return compiled ? "compiled" : compiled.error().code;
+}
+
+Graph pair() {
+    return *model_io::loadText("g (float[N,3] x) => (float[N,3] y) { t = Neg(x)  y = Relu(t) }");
+}
+
+} // namespace
+
+TEST(Compile, RefusesGraphsThatAreNone) {
+    const auto relu = [](const Graph& graph) { return graph.value(graph.outputs()[0]).producer; };
+    CompileOptions options;
+    options.threads = 1;
+    options.dims = {{"N", 2}};
+    EXPECT_EQ(refusalOf(pair(), options), "compiled");
+    Graph cyclic = pair();
+    const NodeId neg = cyclic.value(cyclic.node(relu(cyclic)).inputs[0]).producer;
+    cyclic.setInput(neg, 0, cyclic.outputs()[0]);
+    EXPECT_EQ(refusalOf(cyclic.clone(), options), "graph.cycle");
+    Graph bodiless = pair();
+    bodiless.edit(relu(bodiless)).op = Op::Fused;
+    EXPECT_EQ(refusalOf(bodiless.clone(), options), "graph.body");
+    Progress progress;
+    auto library = app::loadRuleLibrary({});
+    for (const Graph* graph : {&cyclic, &bodiless})
+        EXPECT_FALSE(app::fuseGraph(*graph, *library, {}, progress));
+}
