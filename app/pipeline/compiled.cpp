@@ -68,6 +68,17 @@ Result<std::unique_ptr<Backend>> cudaBackend(const CompileOptions& options) {
 #endif
 }
 
+/// Where a size has no number, shapes would be taken for ones that depend on data.
+Result<void> checkInputSizes(const Graph& graph) {
+    for (ValueId id : graph.inputs())
+        if (const Type& type = graph.value(id).type; type.extents() && !type.elementCount())
+            return failure("resource.memory",
+                           "input `" + graph.value(id).name + "` of " + type.text() +
+                               " has more elements than a 64-bit number counts",
+                           graph.name(), "give smaller dimensions with --dim");
+    return {};
+}
+
 } // namespace
 
 const char* nameOf(BackendKind kind) {
@@ -122,6 +133,11 @@ Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
 }
 
 Result<std::unique_ptr<Backend>> makeBackend(const CompileOptions& options) {
+    constexpr int mostThreads = 1024; // more than a processor has, fewer than a system refuses
+    if (options.threads < 0 || options.threads > mostThreads)
+        return failure(
+            "usage.threads", "there cannot be " + std::to_string(options.threads) + " threads", "",
+            "give 1 to " + std::to_string(mostThreads) + ", or 0 for all of the machine");
     if (options.backend == BackendKind::Reference)
         return makeReferenceBackend(options.threads);
     if (options.backend == BackendKind::Cuda)
@@ -176,6 +192,8 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
     auto sized = app::withSizes(std::move(graph), *dims, progress);
     if (!sized)
         return failure(sized.error());
+    if (auto counted = checkInputSizes(*sized); !counted)
+        return failure(counted.error());
     auto prepared = app::prepare(std::move(*sized), {}, {options.precision, options.precisionOf});
     if (!prepared)
         return failure(prepared.error());

@@ -33,7 +33,7 @@ std::optional<BackendKind> backendFromName(std::string_view name);
 std::string backendNames();
 
 struct CompileOptions {
-    int threads = 0; ///< 0: all of the machine
+    int threads = 0; ///< 0: all of the machine; at most 1024
     BackendKind backend = BackendKind::Cpu;
     std::string profile = "cpu";   ///< device profile for predictions, where no device is asked
     bool oneKernelPerNode = false; ///< the unfused baseline: no strided views either
@@ -116,7 +116,8 @@ std::unique_ptr<Backend> planningBackendOf(const DeviceProfile& profile);
 Result<std::string> writeKernels(const Plan& plan, const DeviceProfile& profile,
                                  const std::string& folder, Progress& progress);
 
-/// Errors "device.*" say what the cuda backend misses.
+/// Errors "device.*" say what the cuda backend misses; "usage.threads": a number of threads below 0
+/// or above 1024.
 Result<std::unique_ptr<Backend>> makeBackend(const CompileOptions& options);
 
 } // namespace fuselage

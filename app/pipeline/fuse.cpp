@@ -128,6 +128,11 @@ Result<Rewritten> fuseGraph(const Graph& graph, const RuleLibrary& library,
                             const FuseOptions& options, Progress& progress) {
     if (auto sound = verify(graph); !sound)
         return failure(sound.error());
+    for (const auto& [name, size] : options.dims)
+        if (size < 0)
+            return failure("dim.negative",
+                           "dimension `" + name + "` cannot be " + std::to_string(size), "",
+                           "give a number of at least 0");
     // It outlives what is prepared of it, which need not be a copy then.
     const std::shared_ptr<const Graph> lent(std::shared_ptr<const Graph>(), &graph);
     auto prepared = prepare(lent, options.dims, {options.precision, options.precisionOf});

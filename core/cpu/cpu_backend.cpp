@@ -49,8 +49,8 @@ public:
                           Progress& progress) override;
 
     std::string tactic(size_t step) const override {
-        if (m_stored.has(step))
-            return "in the products that read it";
+        if (const bool isNone = step >= m_plan->steps.size(); isNone || m_stored.has(step))
+            return isNone ? "" : "in the products that read it";
         if (const Kernel* kernel = kernelOf(step))
             return m_isDone[step]    ? kernel->tactic + ", once while preparing"
                    : m_isAlone[step] ? kernel->tactic + ", one thread"

@@ -40,6 +40,8 @@ public:
     }
 
     std::string tactic(size_t step) const override {
+        if (step >= m_plan->steps.size())
+            return {};
         return std::string("reference ") + nameOf(kindOf(m_plan->steps[step].program));
     }
 

@@ -10,6 +10,7 @@
 #include "core/plan/planner_internal.h"
 #include "core/plan/reuse_distance.h"
 #include "core/plan/step_work.h"
+#include "core/support/checked.h"
 
 #include <algorithm>
 #include <numeric>
@@ -152,6 +153,14 @@ Result<void> checkSizes(const Plan& plan) {
     int64_t total = 0;
     const PlanValue* largest = nullptr;
     for (const PlanValue& value : plan.values) {
+        const Type& type = plan.graph->value(value.value).type;
+        const auto extents = type.kind == TypeKind::Tensor ? type.extents() : std::nullopt;
+        const auto each = static_cast<int64_t>(std::max<size_t>(sizeOf(type.dtype), 1));
+        if (extents && !checkedMultiply(elementCount(*extents).value_or(-1), each))
+            return failure("resource.memory",
+                           "`" + value.name + "` with extents " + text(*extents) +
+                               " has more bytes than a 64-bit number counts",
+                           value.name, "give smaller dimensions with --dim");
         if (!largest || value.bytes > largest->bytes)
             largest = &value;
         total = value.bytes > most - total ? most + 1 : total + value.bytes;

@@ -175,3 +175,38 @@ TEST(Compile, RefusesGraphsThatAreNone) {
     for (const Graph* graph : {&cyclic, &bodiless})
         EXPECT_FALSE(app::fuseGraph(*graph, *library, {}, progress));
 }
+
+TEST(Compile, RefusesSizesAndThreadsThatNoMachineHas) {
+    CompileOptions options;
+    options.threads = 1;
+    // 3 * 2^60 fits in 64 bits and its bytes do not; 3 * 2^62 does not either.
+    for (int power : {38, 41, 42, 60, 62}) {
+        options.dims = {{"N", int64_t(1) << power}};
+        EXPECT_EQ(refusalOf(pair(), options), "resource.memory") << power;
+    }
+    options.dims = {{"N", 2}};
+    for (int threads : {-3, 100000}) {
+        options.threads = threads;
+        EXPECT_EQ(refusalOf(pair(), options), "usage.threads") << threads;
+    }
+    auto library = app::loadRuleLibrary({});
+    app::FuseOptions fuse;
+    fuse.dims = {{"N", -3}};
+    Progress progress;
+    auto fused = app::fuseGraph(pair(), *library, fuse, progress);
+    ASSERT_FALSE(fused);
+    EXPECT_EQ(fused.error().code, "dim.negative");
+}
+
+TEST(Compile, StepsThatAPlanDoesNotHaveHaveNoTactic) {
+    CompileOptions options;
+    options.threads = 1;
+    options.dims = {{"N", 2}};
+    for (BackendKind kind : {BackendKind::Cpu, BackendKind::Reference}) {
+        options.backend = kind;
+        auto compiled = CompiledGraph::compile(pair(), options);
+        ASSERT_TRUE(compiled);
+        EXPECT_FALSE(compiled->executable().tactic(0).empty());
+        EXPECT_EQ(compiled->executable().tactic(99), "");
+    }
+}
