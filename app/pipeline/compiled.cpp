@@ -253,7 +253,7 @@ Result<std::vector<double>> CompiledGraph::time(const std::vector<Tensor>& input
     return out;
 }
 
-Result<void> bindInput(Graph& graph, const std::string& input, Tensor weight) {
+Result<void> bindInput(Graph& graph, const std::string& input, const Tensor& weight) {
     ValueId id = graph.findValue(input);
     auto at = std::find(graph.inputs().begin(), graph.inputs().end(), id);
     if (!id.valid() || at == graph.inputs().end())
@@ -264,8 +264,8 @@ Result<void> bindInput(Graph& graph, const std::string& input, Tensor weight) {
                        "`" + input + "` is " + type.text() + ", not " + weight.type().text(),
                        graph.name(), "give a tensor of the input's type");
     auto position = static_cast<size_t>(at - graph.inputs().begin());
-    ValueId constant = graph.addConstant(graph.freshName(input),
-                                         std::make_shared<const Tensor>(std::move(weight)));
+    ValueId constant =
+        graph.addConstant(graph.freshName(input), std::make_shared<const Tensor>(weight.clone()));
     graph.replaceUses(id, constant);
     graph.takeName(constant, id);
     graph.removeInput(position);

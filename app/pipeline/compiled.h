@@ -89,9 +89,9 @@ private:
     std::vector<std::string> m_notes;
 };
 
-/// The named input becomes a weight: a constant that kernels may pack. Errors "run.input": no such
-/// input, or another element type or shape.
-Result<void> bindInput(Graph& graph, const std::string& input, Tensor weight);
+/// The named input becomes a weight: a constant that kernels may pack, with a copy of the bytes.
+/// Errors "run.input": no such input, or another element type or shape.
+Result<void> bindInput(Graph& graph, const std::string& input, const Tensor& weight);
 
 /// The graph with all its nodes as the body of one fused node.
 Graph fuseWhole(const Graph& graph, const std::string& name);

@@ -136,7 +136,7 @@ Result<std::vector<Tensor>> PartsCheck::computed(Cut cut) {
             values.push_back(value->clone());
             continue;
         }
-        if (auto bound = bindInput(cut.body, name, value->clone()); !bound)
+        if (auto bound = bindInput(cut.body, name, *value); !bound)
             return failure(bound.error());
     }
     auto compiled = CompiledGraph::compile(std::move(cut.body), m_compile);

@@ -47,7 +47,7 @@ Result<void> saveModel(const Step& step, const Plan& plan, const gpu::WrongStep&
             inputs.push_back(wrong.inputs[i]);
             continue;
         }
-        if (auto bound = bindInput(graph, names[i], constant->clone()); !bound)
+        if (auto bound = bindInput(graph, names[i], *constant); !bound)
             return bound;
     }
     using Saved = std::pair<const std::vector<ReferenceValue>*, const char*>;

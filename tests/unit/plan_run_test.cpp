@@ -210,3 +210,18 @@ TEST(Compile, StepsThatAPlanDoesNotHaveHaveNoTactic) {
         EXPECT_EQ(compiled->executable().tactic(99), "");
     }
 }
+
+TEST(Compile, BoundWeightsAreCopies) {
+    auto graph = *model_io::loadText("g (float[2,2] x, float[2,2] w) => (float[2,2] y)"
+                                     " { y = MatMul(x, w) }");
+    Tensor weight = Tensor::ofFloats({2, 2}, {1, 2, 3, 4});
+    ASSERT_TRUE(bindInput(graph, "w", weight));
+    weight.as<float>()[0] = 100;
+    CompileOptions options;
+    options.threads = 1;
+    auto compiled = CompiledGraph::compile(std::move(graph), options);
+    ASSERT_TRUE(compiled);
+    auto made = compiled->run({Tensor::ofFloats({2, 2}, {1, 0, 0, 1})});
+    ASSERT_TRUE(made);
+    EXPECT_EQ((*made)[0].at(0), 1);
+}
