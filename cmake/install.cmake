@@ -43,6 +43,7 @@ install(FILES core/ops/numeric_class.h core/ops/op_table.h core/ops/precision.h 
 install(FILES core/passes/dimensions.h core/passes/node_choice.h core/passes/passes.h core/passes/precision.h
               core/passes/precision_choice.h
         DESTINATION ${headers}/core/passes)
+install(FILES core/cpu/pages.h DESTINATION ${headers}/core/cpu)
 install(FILES core/onnx/model_file.h core/onnx/value_file.h DESTINATION ${headers}/core/onnx)
 install(FILES dsl/ast.h dsl/load.h dsl/parse.h dsl/resolve.h dsl/tokens.h
         DESTINATION ${headers}/dsl)

@@ -229,9 +229,13 @@ Result<CompiledGraph> CompiledGraph::compile(Graph graph, const CompileOptions& 
 
 const Plan& CompiledGraph::plan() const {
     static const Plan none;
-    Progress quiet;
-    auto plan = m_plan->get(quiet);
+    auto plan = sharedPlan();
     return plan ? **plan : none;
+}
+
+Result<std::shared_ptr<const Plan>> CompiledGraph::sharedPlan() const {
+    Progress quiet;
+    return m_plan->get(quiet);
 }
 
 Result<std::vector<Tensor>> CompiledGraph::run(const std::vector<Tensor>& inputs) {

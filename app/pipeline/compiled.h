@@ -50,6 +50,9 @@ struct CompileOptions {
     std::map<std::string, int64_t> dims = {};
 };
 
+/// For one thread at a time, as it holds the memory of one run: two runs at once corrupt it.
+/// Several threads run one network with an Executable for each, which Backend::prepare makes of
+/// sharedPlan() (core/plan/backend.h; CpuOptions::shared holds packed weights once).
 class CompiledGraph {
 public:
     /// Infers, folds, plans and prepares. Open dimensions of the inputs get the sizes of the
@@ -72,6 +75,9 @@ public:
     /// Where shapes depend on data: the one for any data, made when it is first asked for, without
     /// steps where it cannot be.
     const Plan& plan() const;
+
+    /// The same, for executables that may outlive this object; the error where it cannot be made.
+    Result<std::shared_ptr<const Plan>> sharedPlan() const;
 
     Executable& executable() { return *m_executable; }
 

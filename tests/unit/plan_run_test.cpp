@@ -5,10 +5,14 @@
 #include "app/pipeline/fuse.h"
 #include "app/pipeline/inputs.h"
 #include "app/pipeline/verify.h"
+#include "core/cpu/pages.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 
 #include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
 
 using namespace fuselage;
 
@@ -224,4 +228,54 @@ TEST(Compile, BoundWeightsAreCopies) {
     auto made = compiled->run({Tensor::ofFloats({2, 2}, {1, 0, 0, 1})});
     ASSERT_TRUE(made);
     EXPECT_EQ((*made)[0].at(0), 1);
+}
+
+TEST(Compile, SeveralExecutablesOfOnePlanRunAtOnce) {
+    auto graph = model_io::loadText("g (float[32,64] x, float[64,48] w, float[48] b)"
+                                    " => (float[32,48] z) {"
+                                    " m = MatMul(x, w)  s = Add(m, b)  y = Relu(s)"
+                                    " z = Softmax(y) }");
+    ASSERT_TRUE(graph) << graph.error().text();
+    const auto given = *app::generateInputs(*graph, 3);
+    ASSERT_TRUE(bindInput(*graph, "w", given[1]));
+    ASSERT_TRUE(bindInput(*graph, "b", given[2]));
+    CompileOptions options;
+    options.threads = 1;
+    std::vector<std::unique_ptr<Executable>> executables;
+    std::vector<Tensor> inputs, expected;
+    {
+        auto compiled = CompiledGraph::compile(std::move(*graph), options);
+        ASSERT_TRUE(compiled) << compiled.error().text();
+        auto plan = compiled->sharedPlan();
+        ASSERT_TRUE(plan);
+        EXPECT_EQ(plan->get(), &compiled->plan());
+        auto backend = makeCpuBackend({1, false, false, "", std::make_shared<cpu::SharedPages>()});
+        for (int i = 0; i < 4; ++i) {
+            Tensor input = given[0].clone();
+            for (float& element : input.as<float>())
+                element += static_cast<float>(i);
+            auto alone = compiled->run({input});
+            ASSERT_TRUE(alone);
+            inputs.push_back(input);
+            expected.push_back((*alone)[0].clone());
+            Progress progress;
+            auto made = backend->prepare(*plan, progress);
+            ASSERT_TRUE(made) << made.error().text();
+            executables.push_back(std::move(*made));
+        }
+    } // executables keep what they need
+    std::atomic<int> wrong = 0;
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < executables.size(); ++i)
+        threads.emplace_back([&, i] {
+            Progress progress;
+            const std::vector<Tensor> mine{inputs[i]};
+            for (int run = 0; run < 200; ++run) {
+                auto made = executables[i]->outputs(mine, progress);
+                wrong += made && identical((*made)[0], expected[i]) ? 0 : 1;
+            }
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    EXPECT_EQ(wrong, 0);
 }
