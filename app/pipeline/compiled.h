@@ -37,7 +37,7 @@ struct CompileOptions {
     BackendKind backend = BackendKind::Cpu;
     std::string profile = "cpu";   ///< device profile for predictions, where no device is asked
     bool oneKernelPerNode = false; ///< the unfused baseline: no strided views either
-    gpu::TuneOptions tune;
+    gpu::TuneOptions tune = {};
     /// Fused nodes stay in float32: convert a graph before fusing it (core/passes/precision.h).
     Precision precision = Precision::Fp32;
     PrecisionExceptions precisionOf = {};
@@ -45,7 +45,7 @@ struct CompileOptions {
     /// Worst class of each rule by name; reassociated where absent.
     std::map<std::string, NumericClass> allowed = {};
     bool measureTactics = true; ///< cuda: false chooses kernels by prediction
-    std::string cache;          ///< cuda: folder of machine code; empty: the person's cache
+    std::string cache = {};     ///< cuda: folder of machine code; empty: the person's cache
     /// Sizes of open input dimensions by name ("N") or axis of an input ("x.2").
     std::map<std::string, int64_t> dims = {};
 };
