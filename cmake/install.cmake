@@ -17,7 +17,10 @@ foreach(room IN LISTS FUSELAGE_ROOMS)
   target_sources(fuselage_library PRIVATE $<TARGET_OBJECTS:${room}>)
 endforeach()
 target_link_libraries(fuselage_library PRIVATE ${FUSELAGE_ROOMS})
+set(exported ${PROJECT_SOURCE_DIR}/cmake/exported.map)
+target_link_options(fuselage_library PRIVATE -Wl,--version-script=${exported})
 set_target_properties(fuselage_library PROPERTIES
+  LINK_DEPENDS ${exported}
   OUTPUT_NAME fuselage
   EXPORT_NAME fuselage
   LINKER_LANGUAGE CXX
