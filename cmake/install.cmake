@@ -61,8 +61,7 @@ set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Fuselage)
 install(EXPORT FuselageTargets NAMESPACE Fuselage:: DESTINATION ${package})
 configure_package_config_file(cmake/FuselageConfig.cmake.in ${PROJECT_BINARY_DIR}/FuselageConfig.cmake
                               INSTALL_DESTINATION ${package})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/FuselageConfigVersion.cmake
-                                 COMPATIBILITY SameMinorVersion)
+configure_file(cmake/FuselageConfigVersion.cmake.in ${PROJECT_BINARY_DIR}/FuselageConfigVersion.cmake @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/FuselageConfig.cmake
               ${PROJECT_BINARY_DIR}/FuselageConfigVersion.cmake
         DESTINATION ${package})
