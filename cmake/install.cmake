@@ -135,6 +135,8 @@ endif()
 if(NOT EXISTS /etc/debian_version)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/fuselage COMPONENT cli)
 endif()
+install(FILES resources/doc/libfuselage.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libfuselage-dev
+        COMPONENT development RENAME README.md)
 while(packages)
   list(POP_FRONT packages name component)
   install(FILES resources/debian/copyright ${pages}/changelog.gz
