@@ -2,6 +2,7 @@
 // Vectors that keep their memory, for functions that call each other while each holds one.
 #pragma once
 
+#include <cstddef>
 #include <deque>
 #include <vector>
 
