@@ -216,7 +216,8 @@ struct Line {
 /// Puts pieces into lines.
 class Writer {
 public:
-    explicit Writer(const std::vector<Piece>& pieces) : m_pieces(pieces) {}
+    Writer(const std::vector<Piece>& pieces, std::string_view lineEnd)
+        : m_pieces(pieces), m_lineEnd(lineEnd) {}
 
     std::string write() {
         for (size_t i = 0; i < m_pieces.size(); ++i)
@@ -224,8 +225,9 @@ public:
         align();
         std::string out;
         for (const Line& line : m_lines) {
-            out += line.emptyBefore ? "\n" : "";
-            out += line.code + line.comment + "\n";
+            out += line.emptyBefore ? m_lineEnd : "";
+            out += line.code + line.comment;
+            out += m_lineEnd;
         }
         return out;
     }
@@ -283,21 +285,24 @@ private:
     }
 
     const std::vector<Piece>& m_pieces;
+    std::string_view m_lineEnd;
     std::vector<Line> m_lines;
     size_t m_depth = 0; ///< open blocks
     size_t m_open = 0;  ///< open parentheses and brackets
     bool m_continues = false;
 };
 
-/// Lines that end as on Windows.
-std::string withWideLines(const std::string& text) {
-    std::string out;
-    for (char c : text) {
-        if (c == '\n')
-            out += '\r';
-        out += c;
+/// How lines end: as the first one that does not end inside a string.
+std::string_view lineEndOf(std::string_view text, const std::vector<Token>& tokens) {
+    size_t end = 0;
+    for (size_t i = 0; i <= tokens.size(); ++i) {
+        const size_t begin = i < tokens.size() ? tokens[i].begin : text.size();
+        const size_t line = text.substr(0, begin).find('\n', end);
+        if (line != std::string_view::npos)
+            return line > 0 && text[line - 1] == '\r' ? "\r\n" : "\n";
+        end = i < tokens.size() ? tokens[i].end : end;
     }
-    return out;
+    return "\n";
 }
 
 } // namespace
@@ -309,10 +314,8 @@ std::string formatText(std::string_view text) {
             return std::string(text);
     std::vector<Piece> pieces = piecesOf(text, tokens);
     nameBraces(pieces);
-    const std::string out = std::string(text.substr(0, markLength(text))) + Writer(pieces).write();
-    const size_t line = text.find('\n');
-    const bool wide = line != std::string_view::npos && line > 0 && text[line - 1] == '\r';
-    return wide ? withWideLines(out) : out;
+    return std::string(text.substr(0, markLength(text))) +
+           Writer(pieces, lineEndOf(text, tokens)).write();
 }
 
 } // namespace fuselage::dsl

@@ -8,8 +8,9 @@
 
 namespace fuselage::dsl {
 
-/// Canonical layout of a text; formatting it again changes nothing. A text with an unclosed string
-/// or a stray character comes back as it is.
+/// Canonical layout of a text; formatting it again changes nothing. Lines end as the first one does
+/// (`\n` or `\r\n`), and strings stay byte for byte. A text with an unclosed string or a stray
+/// character comes back as it is.
 std::string formatText(std::string_view text);
 
 } // namespace fuselage::dsl

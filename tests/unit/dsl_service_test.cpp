@@ -334,6 +334,27 @@ TEST(Format, trailingCommentsOfNeighboursAlign) {
               "fuse 1;      // a\nimport \"x\";  // b\n");
 }
 
+/// All lines of a text end as on Windows.
+std::string withWideLines(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+        out += c == '\n' ? "\r" : "";
+        out += c;
+    }
+    return out;
+}
+
+TEST(Format, stringsOfSeveralLinesKeepTheirBytes) {
+    const std::string rule = "fuse 1;\nrule R { match { y = Relu(x); } test { graph \"g (float[2] "
+                             "x) =>\n  (float[2] y) {\n y = Relu(x)\n}\"; expect fires 1; } }\n";
+    EXPECT_EQ(formatText(rule), rule);
+    const std::string wide = withWideLines(rule);
+    EXPECT_EQ(formatText(wide), wide);
+    // What is inside a string does not say how lines end.
+    const std::string mixed = "fuse 1; import \"a\nb\"; // c\r\nimport \"c\nd\";\r\n";
+    EXPECT_EQ(formatText(mixed), "fuse 1; import \"a\nb\";  // c\r\nimport \"c\nd\";\r\n");
+}
+
 TEST(Format, brokenTextComesBackAsItIs) {
     EXPECT_EQ(formatText("fuse 1; rule \"open"), "fuse 1; rule \"open");
 }
