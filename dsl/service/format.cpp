@@ -89,10 +89,12 @@ void nameBraces(std::vector<Piece>& pieces) {
     }
 }
 
-/// Whether a "-" at `at` is a sign.
+/// Whether a "-" at `at` is a sign. Comments between it and the word before change nothing.
 bool isSign(const std::vector<Piece>& pieces, size_t at) {
     if (!pieces[at].is("-"))
         return false;
+    while (at > 0 && pieces[at - 1].isComment())
+        --at;
     if (at == 0)
         return true;
     const Piece& before = pieces[at - 1];

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The language service as an editor uses it: a text with a mark where the cursor is. `‸` stands for
 // the cursor and is not part of the text.
+#include "dsl/parse.h"
 #include "dsl/service/format.h"
 #include "dsl/service/service.h"
 #include "patterns/embedded.h"
 #include "tests/support/standard_import.h"
+#include "tests/support/syntax_text.h"
 
 #include <gtest/gtest.h>
 
@@ -353,6 +355,49 @@ TEST(Format, stringsOfSeveralLinesKeepTheirBytes) {
     // What is inside a string does not say how lines end.
     const std::string mixed = "fuse 1; import \"a\nb\"; // c\r\nimport \"c\nd\";\r\n";
     EXPECT_EQ(formatText(mixed), "fuse 1; import \"a\nb\";  // c\r\nimport \"c\nd\";\r\n");
+}
+
+std::string treeOf(const std::string& text) {
+    SourceSet sources;
+    const ParsedFile parsed = parse(sources, sources.add("a.fuse", text));
+    return parsed.diagnostics.hasErrors() ? "mistakes" : testing_support::syntaxText(parsed.file);
+}
+
+/// The text with a comment before every `step`-th token, beginning with number `first`. Nothing
+/// comes between a sign and its number, or into a name with a domain.
+std::string withComments(const std::string& text, size_t first, size_t step) {
+    std::string out = text;
+    const std::vector<Token> tokens = tokenize(text);
+    for (size_t i = tokens.size(); i-- > 1;) {
+        const std::string_view before = textOf(tokens[i - 1], text), here = textOf(tokens[i], text);
+        const bool isTouching = tokens[i - 1].end == tokens[i].begin;
+        const bool isOne = isTouching && (before == "-" || before == "." || here == ".");
+        if (i % step == first && !isOne)
+            out.insert(tokens[i].begin, " // c\n");
+    }
+    return out;
+}
+
+TEST(Format, commentsAnywhereKeepTheMeaning) {
+    std::vector<std::string> texts = {
+        "fuse 1;\nrule R priority -1 { match { y = Softmax(x: [N, -1])[axis in {-1, -3}]; where N "
+        "> "
+        "-1, "
+        "x.rank - -1 == 2; } }\nop com.acme.A(x) -> y [axis: int = -1] { y = Relu(x); }\n"};
+    for (const char* name : {"std/all", "std/attention", "std/forms", "std/quantize"})
+        texts.emplace_back(*embeddedPattern(name));
+    for (const std::string& text : texts)
+        for (const bool wide : {false, true})
+            for (size_t step : {1, 2, 3})
+                for (size_t first = 0; first < step; ++first) {
+                    const std::string commented = withComments(text, first, step);
+                    const std::string given = wide ? withWideLines(commented) : commented;
+                    const std::string once = formatText(given);
+                    const std::string tree = treeOf(given);
+                    ASSERT_NE(tree, "mistakes") << given;
+                    ASSERT_EQ(treeOf(once), tree) << once;
+                    ASSERT_EQ(formatText(once), once);
+                }
 }
 
 TEST(Format, brokenTextComesBackAsItIs) {
