@@ -147,6 +147,22 @@ std::optional<std::string> replacementIn(const Diagnostic& diagnostic) {
     return diagnostic.fix.substr(begin + 1, end - begin - 1);
 }
 
+/// Where the word stands that the mistake is about: its place, or in that item behind it (a rule
+/// that never runs, and its phase). Nothing: the word was left out, so no other takes its place.
+std::optional<Span> placeOfWord(const ParsedText& text, const Diagnostic& diagnostic) {
+    const Span& span = diagnostic.span;
+    const std::string_view here =
+        std::string_view(text.text()).substr(span.begin, span.end - span.begin);
+    if (here == diagnostic.found || !isName(diagnostic.found))
+        return span;
+    const Occurrence* thing = occurrenceAt(text.occurrences, span.begin);
+    for (const Occurrence& other : text.occurrences)
+        if (thing && other.item == thing->item && other.span.begin >= span.begin &&
+            other.text == diagnostic.found)
+            return other.span;
+    return std::nullopt;
+}
+
 struct Describe {
     Symbol operator()(const ast::Rule& it) const { return of(it, "rule"); }
 
@@ -399,12 +415,17 @@ std::vector<TextEdit> LanguageService::guarded(const std::string& name, uint32_t
 std::vector<CodeAction> LanguageService::actions(const std::string& name, uint32_t begin,
                                                  uint32_t end) {
     std::vector<CodeAction> out;
+    const ParsedText* text = m_state->texts.find(name);
+    if (!text)
+        return out;
     for (const Diagnostic& diagnostic : diagnose(name)) {
         if (diagnostic.span.end < begin || diagnostic.span.begin > end)
             continue;
-        if (auto words = replacementIn(diagnostic))
-            out.push_back({"replace by `" + *words + "`",
-                           {{{name, diagnostic.span.begin, diagnostic.span.end}, *words}}});
+        const std::optional<std::string> words = replacementIn(diagnostic);
+        const std::optional<Span> place = words ? placeOfWord(*text, diagnostic) : std::nullopt;
+        if (place)
+            out.push_back(
+                {"replace by `" + *words + "`", {{{name, place->begin, place->end}, *words}}});
     }
     return out;
 }

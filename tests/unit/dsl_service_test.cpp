@@ -268,6 +268,20 @@ TEST(Service, diagnosticsComeWithAFixToApply) {
     EXPECT_EQ(actions[0].edits[0].text, "Conv");
 }
 
+TEST(Service, aFixReplacesThePhaseAndNotTheRulesName) {
+    const std::string pipeline = "pipeline default = convert then fused;\n";
+    const std::string match = " { match { y = Relu(x) -> Tanh; } }\n";
+    Editor named("fuse 1;\nrule R in convrt" + match + pipeline);
+    auto actions = named.service.actions("a.fuse", 0, 40);
+    ASSERT_EQ(actions.size(), 1U);
+    EXPECT_EQ(named.at(actions[0].edits[0].place), "convrt");
+    EXPECT_EQ(actions[0].edits[0].text, "convert");
+    // `fuse` is meant where no phase stands: there is no word to replace.
+    Editor unnamed("fuse 1;\nrule R" + match + pipeline);
+    EXPECT_NE(unnamed.service.diagnose("a.fuse").at(0).fix.find("did you mean"), std::string::npos);
+    EXPECT_TRUE(unnamed.service.actions("a.fuse", 0, 40).empty());
+}
+
 TEST(Service, contradictionsAreToldWhileTyping) {
     Editor editor("fuse 1;\nrule R { match { y = Relu(x: [N]); where N > 4, N < 3; } }‸");
     auto found = editor.service.diagnose("a.fuse");
