@@ -122,6 +122,7 @@ Answer definition(State& state, const Json& params) {
 }
 
 Answer references(State& state, const Json& params) {
+    state.workspace.readAgain(Workspace::Reread::Written);
     auto cursor = cursorOf(state, params);
     Json list = Json::array();
     if (cursor)
@@ -161,6 +162,7 @@ Answer prepareRename(State& state, const Json& params) {
 }
 
 Answer rename(State& state, const Json& params) {
+    state.workspace.readAgain(Workspace::Reread::All);
     auto cursor = cursorOf(state, params);
     if (!cursor)
         return {{}, invalidParams, "the file is not open"};
@@ -347,7 +349,7 @@ std::span<const RequestRow> requestRows() {
 
 Json capabilities() {
     return {{"positionEncoding", "utf-16"},
-            {"textDocumentSync", {{"openClose", true}, {"change", 2}}},
+            {"textDocumentSync", {{"openClose", true}, {"change", 2}, {"save", true}}},
             {"completionProvider", {{"triggerCharacters", {".", "[", "@", "\"", "/"}}}},
             {"hoverProvider", true},
             {"signatureHelpProvider", {{"triggerCharacters", {"(", ","}}}},

@@ -16,6 +16,10 @@ using State = Server::State;
 constexpr int parseError = -32700, invalidRequest = -32600, methodNotFound = -32601,
               notInitialized = -32002, requestCancelled = -32800;
 
+std::string textOf(const Json& message) {
+    return message.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string rootOf(const Json& params) {
     const Json* folders = member(params, {"workspaceFolders"});
     if (folders && folders->is_array() && !folders->empty())
@@ -35,8 +39,30 @@ Answer initialize(State& state, const Json& params) {
     if (state.options.checks)
         state.checker = std::make_unique<RuleChecker>();
     state.workspace = Workspace(std::move(known), state.options.words);
+    const Json* watches = member(
+        params, {"capabilities", "workspace", "didChangeWatchedFiles", "dynamicRegistration"});
+    state.canWatch = watches && watches->is_boolean() && watches->get<bool>();
     state.initialized = true;
     return {{{"capabilities", capabilities()}, {"serverInfo", {{"name", "fuselage"}}}}};
+}
+
+/// Asks a client that can to tell of rule files that other programs write.
+void initialized(State& state, const Json&) {
+    if (!state.canWatch)
+        return;
+    const Json watchers = Json::array({{{"globPattern", "**/*.fuse"}}});
+    const Json registration = {{"id", "rule-files"},
+                               {"method", "workspace/didChangeWatchedFiles"},
+                               {"registerOptions", {{"watchers", watchers}}}};
+    state.send(textOf({{"jsonrpc", "2.0"},
+                       {"id", "watch-rule-files"},
+                       {"method", "client/registerCapability"},
+                       {"params", {{"registrations", Json::array({registration})}}}}));
+}
+
+/// Which files changed is not read: all that can have changed are asked.
+void filesChanged(State& state, const Json&) {
+    state.workspace.readAgain(Workspace::Reread::Written);
 }
 
 void didOpen(State& state, const Json& params) {
@@ -89,6 +115,9 @@ struct NotificationRow {
 };
 
 constexpr NotificationRow notificationRows[] = {
+    {"initialized", initialized},
+    {"workspace/didChangeWatchedFiles", filesChanged},
+    {"textDocument/didSave", filesChanged},
     {"textDocument/didOpen", didOpen},
     {"textDocument/didChange", didChange},
     {"textDocument/didClose", didClose},
@@ -113,10 +142,6 @@ Answer answerTo(State& state, const std::string& method, const Json& params) {
         if (method == row.method)
             return row.answer(state, params);
     return {{}, methodNotFound, "no method `" + method + "`"};
-}
-
-std::string textOf(const Json& message) {
-    return message.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 void reply(const State& state, const Json& id, const Answer& answer) {
@@ -249,7 +274,8 @@ void Server::handleNext() {
     const std::string method = stringAt(message, {"method"});
     const Json* id = member(message, {"id"});
     if (method.empty()) {
-        if (!id || !message.contains("result")) // no request of ours to be answered
+        // An answer to a request of ours asks for nothing.
+        if (!id || !(message.contains("result") || message.contains("error")))
             reply(*m_state, nullptr, {{}, invalidRequest, "a message without method"});
         return;
     }

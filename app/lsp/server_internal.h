@@ -47,6 +47,7 @@ struct Server::State {
     uint64_t countedRevision = 0;
     std::unique_ptr<RuleChecker> checker; ///< null where nobody wants it
     std::map<std::string, std::shared_ptr<const CheckedRules>> checked; ///< by text, of the newest
+    bool canWatch = false; ///< the client can tell of files that other programs write
     bool initialized = false, shutDown = false;
     std::optional<int> exitCode;
 

@@ -26,6 +26,23 @@ std::optional<std::string> ruleText(const fs::path& path) {
     return text ? std::optional(std::move(*text)) : std::nullopt;
 }
 
+FileStamp stampOf(const fs::path& path) {
+    std::error_code error;
+    FileStamp out;
+    out.time = fs::last_write_time(path, error);
+    out.size = fs::file_size(path, error);
+    return out;
+}
+
+/// Of a file that is not open; nothing when it cannot be read.
+std::optional<Document> documentOf(const std::string& path) {
+    const FileStamp stamp = stampOf(path); // before the text: a write between is seen next time
+    std::optional<std::string> text = ruleText(path);
+    if (!text)
+        return std::nullopt;
+    return Document{path, uriOfPath(path), std::move(*text), false, stamp};
+}
+
 bool contains(const fs::path& folder, const fs::path& file) {
     const fs::path inside = file.lexically_relative(folder);
     return !inside.empty() && *inside.begin() != "..";
@@ -100,15 +117,52 @@ Group& Workspace::groupOf(const std::string& name) {
 void Workspace::load(Group& group) {
     group.service =
         std::make_unique<dsl::LanguageService>(resolver(group), m_words, group.ofProject);
-    if (!group.ofProject)
-        return;
-    auto files = app::ruleFiles(group.folder);
-    if (!files)
-        return;
-    files->resize(std::min(files->size(), maxFiles));
-    for (const std::string& file : *files)
-        if (auto text = ruleText(file))
-            group.documents[file] = {file, uriOfPath(file), std::move(*text), false};
+    if (group.ofProject)
+        readFiles(group, Reread::All);
+}
+
+/// True when a text changed, came or went.
+bool Workspace::readFiles(Group& group, Reread which) {
+    std::vector<std::string> files;
+    if (auto found = app::ruleFiles(group.folder))
+        files = std::move(*found);
+    files.resize(std::min(files.size(), maxFiles));
+    bool changed = false;
+    std::set<std::string> gone;
+    for (const auto& [name, document] : group.documents)
+        if (!document.open)
+            gone.insert(name);
+    for (const std::string& file : files) {
+        auto known = group.documents.find(file);
+        const bool isKnown = known != group.documents.end();
+        const bool isOpen = isKnown && known->second.open;
+        const bool isSame =
+            isKnown && which == Reread::Written && known->second.stamp == stampOf(file);
+        std::optional<Document> read;
+        if (!isOpen && !isSame)
+            read = documentOf(file);
+        if (isSame || read)
+            gone.erase(file);
+        if (!read)
+            continue;
+        changed |= !isKnown || known->second.text != read->text;
+        if (isKnown)
+            read->uri = known->second.uri; // as the client writes it
+        group.documents[file] = std::move(*read);
+    }
+    for (const std::string& name : gone) {
+        group.documents.erase(name);
+        group.service->remove(name);
+    }
+    return changed || !gone.empty();
+}
+
+void Workspace::readAgain(Reread which) {
+    for (auto& [folder, group] : m_groups) {
+        const bool isOther = group.ofProject && readFiles(group, which);
+        if (group.service->readImportsAgain() || isOther)
+            sync(group);
+    }
 }
 
 /// "F/a" is a.fuse in the folder F itself, "a" as well; then the project's search path.
@@ -140,6 +194,7 @@ std::vector<dsl::RuleInput> Workspace::inputs(const Group& group) const {
 void Workspace::sync(Group& group) {
     for (const dsl::RuleInput& input : inputs(group))
         group.service->set(input.name, *input.text, input.importPath);
+    group.service->readImportsAgain();
     group.changed = true;
     ++group.revision;
 }
@@ -157,9 +212,10 @@ void Workspace::close(const std::string& uri) {
         return;
     Group& group = *find(uri);
     const std::string name = closed->name;
-    auto text = group.ofProject ? ruleText(name) : std::nullopt;
-    if (text) {
-        *closed = {name, uri, std::move(*text), false};
+    std::optional<Document> onDisk = group.ofProject ? documentOf(name) : std::nullopt;
+    if (onDisk) {
+        onDisk->uri = uri;
+        *closed = std::move(*onDisk);
     } else {
         group.documents.erase(name);
         group.service->remove(name);

@@ -7,6 +7,8 @@
 #include "app/lsp/project.h"
 #include "dsl/service/service.h"
 
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,12 +16,21 @@
 
 namespace fuselage::lsp {
 
+/// What tells that a file was written since.
+struct FileStamp {
+    std::filesystem::file_time_type time = {};
+    uintmax_t size = 0;
+
+    friend bool operator==(const FileStamp&, const FileStamp&) = default;
+};
+
 /// A rule file as an editor or the project names it.
 struct Document {
     std::string name; ///< its path, or its URI when it is no file
     std::string uri;
     std::string text;
     bool open = false;
+    FileStamp stamp = {}; ///< of the file that the text was read from
 };
 
 /// A folder of rule files.
@@ -42,6 +53,16 @@ public:
     /// Back to what is on disk, or forgotten.
     void close(const std::string& uri);
 
+    /// Which files that are not open are read again.
+    enum class Reread {
+        Written, ///< whose time or size is another
+        All,     ///< each: before places in them are given out to be changed
+    };
+
+    /// Takes what other programs wrote, made and removed: files of rule folders that are not open,
+    /// and what texts import. Groups that differ then are `changed`.
+    void readAgain(Reread which);
+
     /// The group that holds the open text; null when it is not open.
     Group* find(const std::string& uri);
     Document* document(const std::string& uri);
@@ -59,6 +80,7 @@ private:
     std::vector<std::string> importFolders(const Group& group) const;
     Group& groupOf(const std::string& name);
     void load(Group& group);
+    bool readFiles(Group& group, Reread which);
     void sync(Group& group);
 
     Project m_project;

@@ -221,6 +221,10 @@ void LanguageService::remove(const std::string& name) {
     m_state->texts.remove(name);
 }
 
+bool LanguageService::readImportsAgain() {
+    return m_state->texts.readImportsAgain();
+}
+
 bool LanguageService::has(const std::string& name) const {
     return m_state->texts.has(name);
 }

@@ -109,6 +109,9 @@ public:
     void set(const std::string& name, std::string text, const std::string& importPath = {});
     void remove(const std::string& name);
     bool has(const std::string& name) const;
+    /// Imported texts are asked of the resolver once, and again here. True when one changed, came
+    /// or went.
+    bool readImportsAgain();
     const std::string& text(const std::string& name) const;
 
     /// Mistakes in this text; spans point into sources(name) until the next set() or remove().

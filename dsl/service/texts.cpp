@@ -66,9 +66,30 @@ const ParsedText* Texts::imported(const std::string& path) {
             return find(name);
     std::unique_ptr<ParsedText>& text = m_imports[path];
     if (!text)
-        if (Result<std::string> found = m_resolver(path))
+        if (const Result<std::string>& found = resolved(path))
             text = std::make_unique<ParsedText>(path, *found);
     return text.get();
+}
+
+const Result<std::string>& Texts::resolved(const std::string& path) {
+    if (auto known = m_resolved.find(path); known != m_resolved.end())
+        return known->second;
+    return m_resolved.emplace(path, m_resolver(path)).first->second;
+}
+
+bool Texts::readImportsAgain() {
+    bool changed = false;
+    for (auto& [path, known] : m_resolved) {
+        Result<std::string> now = m_resolver(path);
+        if (now ? known && *known == *now : !known)
+            continue;
+        known = std::move(now);
+        m_imports.erase(path);
+        changed = true;
+    }
+    if (changed)
+        m_loaded.clear();
+    return changed;
 }
 
 std::vector<std::string> Texts::names() const {
@@ -91,7 +112,7 @@ const Texts::Loaded& Texts::loaded(const std::string& name) {
         for (const auto& [other, entry] : m_texts)
             if (!m_areOneProgram && entry.importPath == path)
                 return entry.text;
-        return m_resolver(path);
+        return resolved(path);
     };
     known->rules = loadRules(known->sources, inputs, resolve);
     return *known;

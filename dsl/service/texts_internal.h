@@ -41,6 +41,10 @@ public:
     /// An import as files write it: a text of the service or of the resolver; null when neither.
     const ParsedText* imported(const std::string& path);
 
+    /// Asks the resolver again for all that was imported through it. True when a text changed,
+    /// came or went.
+    bool readImportsAgain();
+
     /// All texts of the service.
     std::vector<std::string> names() const;
 
@@ -68,7 +72,11 @@ private:
     /// The text and what it imports, directly or not, each once.
     std::vector<std::pair<std::string, const ParsedText*>> reach(const std::string& name);
 
+    /// What the resolver gives, asked once: a definition and a diagnosis speak of one text.
+    const Result<std::string>& resolved(const std::string& path);
+
     ImportResolver m_resolver;
+    std::map<std::string, Result<std::string>> m_resolved; ///< by path
     std::map<std::string, Entry> m_texts;
     std::map<std::string, std::unique_ptr<ParsedText>> m_imports;
     std::map<std::string, std::unique_ptr<Loaded>> m_loaded; ///< "": all together

@@ -12,6 +12,8 @@ void Client::take(const std::string& body) {
     const Json message = Json::parse(body);
     if (message.value("method", "") == "textDocument/publishDiagnostics")
         diagnostics[message["params"]["uri"]] = message["params"]["diagnostics"];
+    else if (message.contains("id") && message.contains("method"))
+        asked.push_back(message);
     else if (message.contains("id"))
         m_answer = message;
 }
@@ -29,9 +31,9 @@ void Client::notify(const std::string& method, const Json& params) {
     m_server.handle(Json{{"jsonrpc", "2.0"}, {"method", method}, {"params", params}}.dump());
 }
 
-Json Client::initialize(const std::string& folder, const Json& options) {
+Json Client::initialize(const std::string& folder, const Json& options, const Json& capabilities) {
     Json params = {{"processId", nullptr},
-                   {"capabilities", Json::object()},
+                   {"capabilities", capabilities},
                    {"rootUri", nullptr},
                    {"initializationOptions", options}};
     if (!folder.empty())

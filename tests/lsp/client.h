@@ -24,7 +24,8 @@ public:
     void notify(const std::string& method, const Json& params);
 
     /// Sends `initialize` with the folder as root and `initialized`.
-    Json initialize(const std::string& folder = {}, const Json& options = Json::object());
+    Json initialize(const std::string& folder = {}, const Json& options = Json::object(),
+                    const Json& capabilities = Json::object());
 
     /// Opens a text and puts the cursor where `‸` is.
     void open(const std::string& uri, std::string text);
@@ -37,6 +38,7 @@ public:
     lsp::Server& server() { return m_server; }
 
     std::map<std::string, Json> diagnostics; ///< newest, by URI
+    std::vector<Json> asked;                 ///< requests of the server
     std::string uri;
     uint32_t line = 0, character = 0; ///< the cursor
 

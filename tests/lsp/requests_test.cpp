@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests about names and ranges, requests that are cancelled, settings that change, and the
 // guard that a proof suggests as a change of the text.
-#include "app/lsp/text_position.h"
 #include "core/onnx/model_file.h"
 #include "tests/lsp/client.h"
+#include "tests/lsp/edits.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -16,23 +16,6 @@ namespace fuselage::lsp_test {
 namespace {
 
 const std::string rules = "file:///rules/a.fuse";
-
-/// The edits of one file as the text that they leave.
-std::string withEdits(std::string text, Json edits) {
-    std::sort(edits.begin(), edits.end(), [](const Json& a, const Json& b) {
-        return std::pair(a["range"]["start"]["line"], a["range"]["start"]["character"]) >
-               std::pair(b["range"]["start"]["line"], b["range"]["start"]["character"]);
-    });
-    for (const Json& edit : edits) {
-        const lsp::PositionMap map(text);
-        auto at = [&](const char* end) {
-            return map.offset({edit["range"][end]["line"], edit["range"][end]["character"]});
-        };
-        const uint32_t begin = at("start");
-        text.replace(begin, at("end") - begin, edit["newText"].get<std::string>());
-    }
-    return text;
-}
 
 /// Hovers until the answer no longer says that something is being done.
 std::string settledHover(Client& client) {
