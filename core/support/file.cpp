@@ -136,6 +136,19 @@ bool isStream(const std::string& path) {
     return ::stat(path.c_str(), &at) == 0 && !S_ISREG(at.st_mode) && !S_ISDIR(at.st_mode);
 }
 
+/// Gives the new file the owner, group and mode of the one whose place it takes. Where it cannot
+/// have the group, the group that it has may do what others may.
+void keepMode(int handle, const std::string& path) {
+    struct stat before {};
+    if (::stat(path.c_str(), &before) != 0 || !S_ISREG(before.st_mode))
+        return;
+    mode_t mode = before.st_mode & 07777U;
+    const bool isOwned = ::fchown(handle, before.st_uid, before.st_gid) == 0;
+    if (!isOwned && ::fchown(handle, static_cast<uid_t>(-1), before.st_gid) != 0)
+        mode = (mode & 0707U) | ((mode & 07U) << 3U);
+    ::fchmod(handle, isOwned ? mode : mode & 0777U); // changing the owner may take bits away
+}
+
 Result<void> writeStream(const std::vector<FilePiece>& pieces, const std::string& path,
                          Written& progress) {
     const FileHandle stream(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -230,6 +243,7 @@ Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& 
                 ::unlink(beside.c_str());
             return cancelledFailure("write");
         }
+        keepMode(file.handle(), path);
         written = written && file.name();
     }
     if (written && ::rename(beside.c_str(), path.c_str()) == 0)

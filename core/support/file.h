@@ -41,8 +41,8 @@ Result<std::string> readFile(const std::string& path);
 /// nothing. Error "save.write".
 Result<void> checkWritable(const std::string& path);
 
-/// Writes beside the path and renames; a crash leaves the old file or none. A symbolic link stays
-/// and what it stands for is written; a pipe or device is written as it is. Error "save.write".
+/// Writes beside the path and renames, with the old file's mode and, where it may, owner: a crash
+/// leaves the old file or none. Symbolic links stay, pipes are written as they are. "save.write".
 Result<void> writeFile(std::string_view bytes, const std::string& path);
 
 /// The same from pieces, each at its offset; gaps are zero.

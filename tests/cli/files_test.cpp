@@ -173,3 +173,17 @@ TEST_F(CliFiles, LineEndsOfAFileThatIsPrintedStay) {
     ASSERT_TRUE(ran);
     EXPECT_EQ(ran->output, text) << ran->errors;
 }
+
+TEST_F(CliFiles, WhoMayReadAFileThatIsFormattedStays) {
+    const std::string path = folder.file("mode.fuse");
+    for (const mode_t mode : {0640U, 0600U, 0664U, 0755U, 0444U}) {
+        fs::remove(path);
+        folder.write("mode.fuse", "fuse   1;\n");
+        ASSERT_EQ(::chmod(path.c_str(), mode), 0);
+        outputOf({"fmt", "mode.fuse"});
+        struct stat after {};
+        ASSERT_EQ(::stat(path.c_str(), &after), 0);
+        EXPECT_EQ(after.st_mode & 07777U, mode);
+        EXPECT_EQ(after.st_size, 8) << "it was not formatted";
+    }
+}
