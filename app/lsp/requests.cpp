@@ -152,13 +152,10 @@ Answer prepareRename(State& state, const Json& params) {
     auto cursor = cursorOf(state, params);
     if (!cursor)
         return {};
-    const PositionMap map(cursor->document->text);
-    for (const dsl::Place& place :
-         cursor->service().references(cursor->document->name, cursor->offset))
-        if (place.name == cursor->document->name && place.begin <= cursor->offset &&
-            cursor->offset <= place.end)
-            return {rangeJson(map, place.begin, place.end)};
-    return {};
+    const auto place = cursor->service().renamable(cursor->document->name, cursor->offset);
+    if (!place)
+        return {{}, requestFailed, place.error().text()};
+    return {rangeJson(PositionMap(cursor->document->text), place->begin, place->end)};
 }
 
 Answer rename(State& state, const Json& params) {

@@ -229,7 +229,15 @@ private:
     void add(Kind kind, const std::string& text, const Span& span, bool defines = false,
              const std::string& of = {}) {
         if (!text.empty() && !span.empty())
-            m_out.push_back({kind, text, span, defines, m_item, of});
+            m_out.push_back({kind, text, span, defines, m_item, of, false});
+    }
+
+    /// A value that an expression reads, or a word that stands for one: `none`, `gain`.
+    void ask(const std::string& text, const Span& span) {
+        const size_t known = m_out.size();
+        add(Kind::Value, text, span);
+        if (m_out.size() > known)
+            m_out.back().asked = true;
     }
 
     void add(Kind kind, const ast::Name& name, bool defines = false, const std::string& of = {}) {
@@ -308,13 +316,16 @@ private:
         head.end = std::min(head.end, head.begin + static_cast<uint32_t>(expr.text.size()));
         switch (expr.kind) {
         case E::Lower:
-            add(Kind::Value, expr.text, expr.span);
+            ask(expr.text, expr.span);
             break;
         case E::Upper:
             add(Kind::Dimension, expr.text, expr.span);
             break;
         case E::ListOf:
-            add(isUpper(expr.text) ? Kind::Dimension : Kind::Value, expr.text, head);
+            if (isUpper(expr.text))
+                add(Kind::Dimension, expr.text, head);
+            else
+                ask(expr.text, head);
             break;
         case E::Call:
             add(Kind::Function, expr.text, head);

@@ -36,6 +36,7 @@ struct Occurrence {
     bool defines = false;
     uint32_t item = 0;   ///< index of the item it stands in; values and dimensions end with it
     std::string of = {}; ///< the operator that makes a Value, where its definition says one
+    bool asked = false;  ///< a Value of an expression, which binds no name
 };
 
 /// In the order of the text. What the parser did not understand is not in it.

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsl/service/service.h"
 
-#include "core/rewrite/functions.h"
 #include "dsl/lint.h"
 #include "dsl/service/format.h"
 #include "dsl/service/texts_internal.h"
 #include "dsl/words.h"
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_map>
 
 namespace fuselage::dsl {
@@ -82,58 +80,6 @@ std::vector<Highlight> highlightsOf(const ParsedText& text) {
         out.push_back({token.begin, token.end, colour});
     }
     return out;
-}
-
-bool isName(const std::string& text) {
-    auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    if (text.empty() || !letter(text[0]) || isReserved(text))
-        return false;
-    return std::all_of(text.begin(), text.end(),
-                       [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '_'; });
-}
-
-/// "com.acme.Gated".
-bool isQualifiedName(const std::string& text) {
-    size_t from = 0, words = 0;
-    for (size_t dot = 0; dot != std::string::npos; from = dot + 1, ++words) {
-        dot = text.find('.', from);
-        const std::string word = text.substr(from, dot - from);
-        if (word.empty() || isReserved(word) || (word[0] >= '0' && word[0] <= '9') ||
-            !std::all_of(word.begin(), word.end(),
-                         [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
-            return false;
-    }
-    return words > 1;
-}
-
-bool sameCase(const std::string& a, const std::string& b) {
-    auto upper = [](char c) { return c >= 'A' && c <= 'Z'; };
-    return upper(a[0]) == upper(b[0]);
-}
-
-bool isAlike(const Occurrence& a, const Occurrence& b) {
-    return a.kind == b.kind || (isCallable(a.kind) && isCallable(b.kind));
-}
-
-/// A text where the new name is used or known already; empty when there is none.
-std::string meansOtherwise(Texts& texts, const Occurrence& thing, const std::string& to) {
-    for (const std::string& name : texts.names()) {
-        const std::vector<Occurrence>& all = texts.find(name)->occurrences;
-        auto isUsed = [&](const Occurrence& other) {
-            return other.text == to && isAlike(other, thing);
-        };
-        if (std::any_of(all.begin(), all.end(), isUsed))
-            return name;
-        const bool readsThing = std::any_of(all.begin(), all.end(), [&](const Occurrence& other) {
-            return other.text == thing.text && isAlike(other, thing);
-        });
-        Occurrence wanted = thing;
-        wanted.text = to;
-        if (readsThing)
-            if (auto known = texts.define(name, wanted))
-                return known->place.name;
-    }
-    return {};
 }
 
 /// "did you mean `x`?" and "write `x`": the last words in backticks replace the place.
@@ -296,71 +242,6 @@ std::optional<Place> LanguageService::definition(const std::string& name, uint32
     if (auto found = m_state->texts.define(name, *thing))
         return found->place;
     return std::nullopt;
-}
-
-std::vector<Place> LanguageService::references(const std::string& name, uint32_t offset) {
-    Texts& texts = m_state->texts;
-    const ParsedText* text = texts.find(name);
-    const Occurrence* thing = text ? occurrenceAt(text->occurrences, offset) : nullptr;
-    std::vector<Place> out;
-    if (!thing)
-        return out;
-    auto collect = [&](const std::string& where, const ParsedText& in) {
-        for (const Occurrence& other : in.occurrences) {
-            bool callable = isCallable(other.kind) && isCallable(thing->kind);
-            if (callable ? other.text == thing->text : sameThing(other, *thing))
-                out.push_back({where, other.span.begin, other.span.end});
-        }
-    };
-    if (!isGlobal(thing->kind) && !isCallable(thing->kind))
-        collect(name, *text);
-    else
-        for (const std::string& other : texts.names())
-            collect(other, *texts.find(other));
-    return out;
-}
-
-Result<std::vector<TextEdit>> LanguageService::rename(const std::string& name, uint32_t offset,
-                                                      const std::string& to) {
-    Texts& texts = m_state->texts;
-    const ParsedText* text = texts.find(name);
-    const Occurrence* thing = text ? occurrenceAt(text->occurrences, offset) : nullptr;
-    auto refuse = [](const std::string& why) { return failure("rename.refused", why); };
-    if (!thing)
-        return refuse("no name stands here");
-    bool local = thing->kind == Kind::Value || thing->kind == Kind::Dimension;
-    if (!local) {
-        auto definition = texts.define(name, *thing);
-        if (!definition)
-            return refuse("`" + thing->text + "` is not defined in a .fuse file");
-        if (!texts.has(definition->place.name))
-            return refuse("`" + thing->text + "` is defined in `" + definition->place.name +
-                          "`, which is not open");
-    }
-    const bool isQualified = thing->text.find('.') != std::string::npos;
-    if (isQualified ? !isQualifiedName(to) : !isName(to))
-        return refuse("`" + to + "` is not a name" + (isQualified ? " with a domain" : ""));
-    if (!isQualified && !sameCase(thing->text, to))
-        return refuse("`" + to + "` must begin " +
-                      (thing->text[0] >= 'a' ? "lower-case" : "upper-case") + " like `" +
-                      thing->text + "`");
-    if (!local && (operatorNamed(to) || publishedNamed(to)))
-        return refuse("`" + to + "` is an operator");
-    Occurrence wanted = *thing;
-    wanted.text = to;
-    for (const Occurrence& other : text->occurrences)
-        if (sameThing(other, wanted))
-            return refuse("`" + to + "` is taken");
-    const WordRow* word = findWord(to);
-    if (local ? word && word->place == WordPlace::Root : findFunction(to) != nullptr)
-        return refuse("`" + to + "` is a word of the language");
-    if (!local)
-        if (std::string where = meansOtherwise(texts, *thing, to); !where.empty())
-            return refuse("`" + to + "` means something else in `" + where + "`");
-    std::vector<TextEdit> edits;
-    for (const Place& place : references(name, offset))
-        edits.push_back({place, to});
-    return edits;
 }
 
 std::vector<Symbol> LanguageService::symbols(const std::string& name) {

@@ -125,6 +125,8 @@ public:
     /// Also in imported files, whose name is then that of the import.
     std::optional<Place> definition(const std::string& name, uint32_t offset);
     std::vector<Place> references(const std::string& name, uint32_t offset);
+    /// The name at the offset where it is one that may be changed. Error "rename.refused".
+    Result<Place> renamable(const std::string& name, uint32_t offset);
     /// Error "rename.refused" says why: not a name of the person's own, or the new one is taken or
     /// means something else where it would come to stand.
     Result<std::vector<TextEdit>> rename(const std::string& name, uint32_t offset,

@@ -120,6 +120,9 @@ std::string itemMarkdown(const Definition& definition);
 /// Name, kind and documentation of an item; empty name for imports and opset lines.
 Symbol symbolOf(const ast::Item& item);
 
+/// A word that may name a value.
+bool isName(const std::string& text);
+
 /// Operators, patterns and classes share one name space where they are used.
 bool isCallable(Occurrence::Kind kind);
 

@@ -184,6 +184,45 @@ TEST(Service, renameIsRefusedWithAReason) {
     EXPECT_NE(refused.error().message.find("not defined"), std::string::npos);
 }
 
+TEST(Service, wordsOfTheLanguageKeepTheirNames) {
+    for (const char* text : {"fuse 1;\nrule R { match { y = Relu(x); } gate ga‸in.us > 1; }",
+                             "fuse 1;\nrule R { match { y = Relu(x); } gate device‸.sms > 1; }",
+                             "fuse 1;\nrule R { match { y = Relu(x); } gate re‸gs <= 64; }",
+                             "fuse 1;\nrule R { match { y = Conv(x, w, b?); where b == no‸ne; } }",
+                             "fuse 1;\nrule R { match { y = Relu(x); where tru‸e; } }"}) {
+        Editor editor(text);
+        EXPECT_FALSE(editor.service.renamable("a.fuse", editor.cursor)) << text;
+        EXPECT_FALSE(editor.service.rename("a.fuse", editor.cursor, "other")) << text;
+    }
+    // The same word as a name of the person's own.
+    Editor own("fuse 1;\nrule R { match { gain = Relu(x); y = Tanh(ga‸in); } }");
+    EXPECT_TRUE(own.service.renamable("a.fuse", own.cursor));
+    EXPECT_TRUE(own.service.rename("a.fuse", own.cursor, "other"));
+    for (const char* word : {"class", "fn", "form", "import", "opset", "pattern", "pipeline",
+                             "rule", "gain", "device", "total", "none", "true"})
+        EXPECT_FALSE(own.service.rename("a.fuse", own.cursor, word)) << word;
+}
+
+TEST(Service, anAttributeOfAnOperatorIsRenamedWhereItIsUsed) {
+    const std::string op =
+        "fuse 1;\nop com.acme.A(x) -> y [alp‸ha: float = 1, beta: float = 1] { y "
+        "= Mul(x, alpha); }\n";
+    Editor editor(op + "rule R { match { y = com.acme.A(x)[alpha == 2]; } }");
+    editor.service.set("b.fuse", "fuse 1;\nimport \"a\";\nrule S { match { y = "
+                                 "com.acme.A(x)[alpha == 3] -> Elu(_)[alpha == 1]; } }\n");
+    auto edits = editor.service.rename("a.fuse", editor.cursor, "scale");
+    ASSERT_TRUE(edits) << edits.error().text();
+    EXPECT_EQ(edits->size(), 4U);
+    for (const TextEdit& edit : *edits)
+        EXPECT_EQ(editor.at(edit.place), "alpha");
+    EXPECT_FALSE(editor.service.rename("a.fuse", editor.cursor, "beta"));
+    // The same from a place where it is used.
+    const auto use = static_cast<uint32_t>(editor.service.text("b.fuse").find("alpha"));
+    EXPECT_EQ(editor.service.references("b.fuse", use).size(), 4U);
+    EXPECT_TRUE(editor.service.rename("b.fuse", use, "scale"));
+    EXPECT_FALSE(editor.service.rename("b.fuse", use, "beta"));
+}
+
 TEST(Service, renameNeverChangesWhatANameMeans) {
     Editor imported("fuse 1;\nimport \"std/activation\";\n"
                     "pattern P‸re(x) -> y { y = Conv(x, w) -> Act; }\n"
