@@ -116,6 +116,13 @@ const WordRow* findWord(std::string_view word, std::string_view of) {
     return nullptr;
 }
 
+const WordRow* findWord(std::string_view word, WordPlace place) {
+    for (const WordRow& row : wordRows())
+        if (word == row.word && place == row.place)
+            return &row;
+    return nullptr;
+}
+
 std::string membersAsMarkdown() {
     std::string out = "| member | what it is |\n|---|---|\n";
     for (const MemberRow& row : memberRows())

@@ -43,6 +43,9 @@ std::span<const WordRow> wordRows();
 /// The first row of that word at any place, or null. `of`: a root, for its members.
 const WordRow* findWord(std::string_view word, std::string_view of = {});
 
+/// The row of that word at that place, or null.
+const WordRow* findWord(std::string_view word, WordPlace place);
+
 /// Members of values, and traits, as tables in Markdown, as they stand in dsl/README.md.
 std::string membersAsMarkdown();
 std::string traitsAsMarkdown();

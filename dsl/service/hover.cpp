@@ -90,7 +90,7 @@ std::string markdownOf(Texts& texts, const std::string& name, const ParsedText& 
     case Kind::Trait:
         return traitMarkdown(thing.text);
     case Kind::Value:
-        if (const WordRow* root = findWord(thing.text); root && root->place == WordPlace::Root)
+        if (const WordRow* root = findWord(thing.text, WordPlace::Root))
             return wordMarkdown(*root);
         return valueMarkdown(text, thing);
     case Kind::Dimension:

@@ -4,6 +4,7 @@
 #include "dsl/parse.h"
 #include "dsl/service/format.h"
 #include "dsl/service/service.h"
+#include "dsl/words.h"
 #include "patterns/embedded.h"
 #include "tests/support/standard_import.h"
 #include "tests/support/syntax_text.h"
@@ -124,6 +125,13 @@ TEST(Service, hoverTellsMembersOfRootsFromThoseOfValues) {
     EXPECT_NE(Editor(rule + "gain.by‸tes > 1; }").hover().find("traffic"), std::string::npos);
     EXPECT_NE(Editor(rule + "y.by‸tes > 1; }").hover().find("size in memory"), std::string::npos);
     EXPECT_NE(Editor(rule + "device.clo‸ck > 1; }").hover().find("in hertz"), std::string::npos);
+    // `gain` is a word behind `by` as well.
+    for (const std::string root : {"gain", "device", "total"}) {
+        Editor gate(rule + "‸" + root + ".flops > 1; }");
+        EXPECT_NE(gate.hover().find(findWord(root, WordPlace::Root)->documentation),
+                  std::string::npos)
+            << root << ": " << gate.hover();
+    }
 }
 
 TEST(Service, attributesBehindTheNameOfANode) {
