@@ -28,6 +28,7 @@ enum class WordPlace {
     Selection, ///< behind `by`
     Pipeline,  ///< behind a phase
     Trait,
+    Joint, ///< between the parts of something
 };
 
 struct WordRow {
