@@ -6,7 +6,9 @@
 #include "core/rewrite/functions.h"
 #include "core/rewrite/members.h"
 #include "core/rewrite/trace.h"
+#include "dsl/codes.h"
 #include "dsl/service/texts_internal.h"
+#include "dsl/suggest.h"
 #include "dsl/words.h"
 
 #include <algorithm>
@@ -29,6 +31,9 @@ struct Cursor {
         return back < before.size() ? textOf(before[before.size() - 1 - back], text)
                                     : std::string_view();
     }
+
+    /// The word that the statement, clause or item at the cursor begins with.
+    std::string_view head() const { return statementHead(before, text, before.size()); }
 };
 
 /// The operator whose attribute tests are open: "Conv(x, w)[" with the cursor behind it.
@@ -93,14 +98,14 @@ Cursor cursorAt(const ParsedText& parsed, uint32_t offset) {
     return out;
 }
 
-/// Collects what fits the prefix, each label once.
+/// Collects what fits the prefix, in either case, each label once.
 class Proposals {
 public:
-    explicit Proposals(std::string prefix) : m_prefix(std::move(prefix)) {}
+    explicit Proposals(const std::string& prefix) : m_prefix(lowered(prefix)) {}
 
     void add(const std::string& label, const char* kind, const std::string& detail = {},
              const std::string& documentation = {}) {
-        if (label.starts_with(m_prefix) && m_seen.insert(label).second)
+        if (lowered(label).starts_with(m_prefix) && m_seen.insert(label).second)
             m_out.push_back({label, label, kind, detail, documentation});
     }
 
@@ -113,7 +118,7 @@ public:
     std::vector<Completion> take() { return std::move(m_out); }
 
 private:
-    std::string m_prefix;
+    std::string m_prefix; ///< in lower case
     std::set<std::string> m_seen;
     std::vector<Completion> m_out;
 };
@@ -157,6 +162,11 @@ void addOfDomain(const Cursor& cursor, Texts& texts, const std::string& name, Pr
         if (op.starts_with(domain))
             out.add(op.substr(domain.size()), "operator", detail);
     };
+    for (const auto& [word, op] : operatorsByName()) {
+        const OpRow& row = rowOf(op);
+        const std::string of = *row.domain ? row.domain : "ai.onnx";
+        add(of + "." + row.name, {});
+    }
     for (const std::string& op : publishedNames())
         add(op, "published");
     for (const Definition& definition : texts.visible(name))
@@ -216,23 +226,62 @@ std::string makerOf(const Cursor& cursor, std::string_view value) {
     return {};
 }
 
+/// "com.microsoft.": a name of several words, which no value has, or one that begins operators.
+bool isBehindDomain(const Cursor& cursor) {
+    if (cursor.before.size() < 2)
+        return false;
+    const size_t last = cursor.before.size() - 2;
+    const size_t first = beginOfName(cursor.before, cursor.text, last);
+    return first != last && !isRoot(textOf(cursor.before[first], cursor.text));
+}
+
 /// Members of every value, and attributes of the operator that makes this one.
 void addMembers(const Cursor& cursor, Texts& texts, const std::string& name, Proposals& out) {
+    if (isBehindDomain(cursor))
+        return addOfDomain(cursor, texts, name, out);
     out.add(WordPlace::Member, "member");
     if (const std::string op = makerOf(cursor, cursor.last(1)); !op.empty())
         addAttributes(texts, name, op, out);
     addOfDomain(cursor, texts, name, out);
 }
 
+/// Whether the statement or item has the mark before the cursor.
+bool hasMark(const Cursor& cursor, std::string_view mark) {
+    for (size_t back = 0;; ++back) {
+        const std::string_view word = cursor.last(back);
+        if (word.empty() || word == ";" || word == "{" || word == "}")
+            return false;
+        if (word == mark)
+            return true;
+    }
+}
+
 /// "pipeline p = convert*" with the cursor behind it.
 bool isBehindPhase(const Cursor& cursor) {
-    std::string_view first;
-    bool hasPhase = false;
-    for (size_t back = 0; !cursor.last(back).empty() && cursor.last(back) != ";"; ++back) {
-        first = cursor.last(back);
-        hasPhase = hasPhase || (first == "=" && back > 0);
-    }
-    return first == "pipeline" && hasPhase;
+    return cursor.head() == "pipeline" && hasMark(cursor, "=") && cursor.last() != "=";
+}
+
+/// `x: const`, `x: float|`: another word of the type may follow.
+bool isInType(const Cursor& cursor) {
+    size_t back = 0;
+    while (dtypeFromName(cursor.last(back)) || cursor.last(back) == "|" ||
+           cursor.last(back) == "const" || cursor.last(back) == "scalar" ||
+           cursor.last(back) == "input")
+        ++back;
+    return back > 0 && cursor.last(back) == ":";
+}
+
+void addRules(Texts& texts, const std::string& name, Proposals& out) {
+    for (const Definition& definition : texts.visible(name))
+        if (Symbol symbol = symbolOf(*definition.item); symbol.kind == "rule")
+            out.add(symbol.name, "rule", symbol.detail);
+}
+
+/// Why a rule did not fire.
+void addMisses(Proposals& out) {
+    for (const CodeRow& row : codeTable())
+        if (*row.code == 'M')
+            out.add(row.code, "value", row.meaning);
 }
 
 /// Places that one or two tokens before the cursor decide. False: none of them.
@@ -259,6 +308,14 @@ bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Texts& text
         out.add(WordPlace::Selection, "keyword");
     else if ((last == "in" && cursor.blocks.empty()) || last == "then")
         out.add(WordPlace::Phase, "phase");
+    else if (last == "replaces")
+        addRules(texts, name, out);
+    else if (last == "miss")
+        addMisses(out);
+    else if (last == "as")
+        addCallables(texts, name, out);
+    else if (last == "=" && cursor.head() == "pipeline")
+        out.add(WordPlace::Phase, "phase");
     else if (last == "keep")
         addCallables(texts, name, out);
     else if (isBehindPhase(cursor))
@@ -268,18 +325,42 @@ bool addByLastToken(const Cursor& cursor, const ServiceWords& words, Texts& text
     return true;
 }
 
+void addItems(const Cursor& cursor, Proposals& out) {
+    if (cursor.before.empty())
+        out.add("fuse 1;", "keyword", "begins every file");
+    else
+        out.add(WordPlace::Item, "keyword");
+}
+
+/// Behind the first word of an item, before its block: by the kind of the item.
+void addToHead(const Cursor& cursor, Texts& texts, const std::string& name, uint32_t offset,
+               Proposals& out) {
+    const std::string_view head = cursor.head(), last = cursor.last();
+    if (last == head) {
+        if (head == "form")
+            addOperators(out);
+        return; // a person's own name, or a number
+    }
+    if (head == "rule") {
+        out.add(WordPlace::Modifier, "keyword");
+    } else if (head == "class" && hasMark(cursor, "=")) {
+        addCallables(texts, name, out);
+    } else if (head == "fn" && hasMark(cursor, "=")) {
+        addValues(*texts.find(name), offset, out);
+        addFunctions(texts, name, out);
+    } else if (last == ":" || isInType(cursor)) {
+        addTypes(out);
+    }
+}
+
 /// Places that the innermost open brace decides.
 void addByBlock(const Cursor& cursor, Texts& texts, const std::string& name, uint32_t offset,
                 Proposals& out) {
     const std::string block = cursor.blocks.empty() ? "" : cursor.blocks.back();
     std::string_view last = cursor.last();
     bool begins = last.empty() || last == ";" || last == "{" || last == "}";
-    if (last == "form")
-        return addOperators(out);
-    if (cursor.blocks.empty()) {
-        out.add(begins ? WordPlace::Item : WordPlace::Modifier, "keyword");
-        return;
-    }
+    if (cursor.blocks.empty())
+        return begins ? addItems(cursor, out) : addToHead(cursor, texts, name, offset, out);
     if (block == "rule" || block == "test") {
         if (begins)
             out.add(block == "rule" ? WordPlace::Clause : WordPlace::Test, "keyword");
@@ -290,7 +371,9 @@ void addByBlock(const Cursor& cursor, Texts& texts, const std::string& name, uin
         return;
     }
     const ParsedText& text = *texts.find(name);
-    if (last == ":")
+    if (isInType(cursor))
+        return addTypes(out);
+    if (last == ":") // also that of a slice
         addTypes(out);
     addValues(text, offset, out);
     if (begins)

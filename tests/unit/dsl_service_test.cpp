@@ -91,6 +91,36 @@ TEST(Service, wordsThatOnePlaceAllows) {
     EXPECT_FALSE(Editor("fuse 1;\nform ‸").offers("priority"));
 }
 
+TEST(Service, theKindOfAnItemDecidesWhatItsHeadOffers) {
+    for (const char* text :
+         {"fuse 1;\nfn f(a) = ‸", "fuse 1;\npattern P(x) -> ‸", "fuse 1;\nopset ‸",
+          "fuse 1;\nclass A = ‸", "fuse 1;\npipeline p = ‸", "fuse 1;\nrule ‸"})
+        EXPECT_FALSE(Editor(text).offers("priority")) << text;
+    EXPECT_TRUE(Editor("fuse 1;\nrule R ‸").offers("priority"));
+    EXPECT_TRUE(Editor("fuse 1;\nfn f(a) = m‸").offers("max"));
+    EXPECT_TRUE(Editor("fuse 1;\nclass A = Conv | ‸").offers("MatMul"));
+    EXPECT_TRUE(Editor("fuse 1;\npipeline p = ‸").offers("convert"));
+    EXPECT_FALSE(Editor("fuse 1;\npipeline p = ‸").offers("keep"));
+    EXPECT_TRUE(Editor("fuse 1;\npattern P(x: const ‸").offers("float16"));
+    EXPECT_EQ(Editor("‸").labels(), std::vector<std::string>{"fuse 1;"});
+}
+
+TEST(Service, namesThatAWordWants) {
+    EXPECT_TRUE(
+        Editor("fuse 1;\nrule Old { match { y = Relu(x); } }\nrule R replaces ‸").offers("Old"));
+    EXPECT_TRUE(Editor("fuse 1;\nrule R { test \"t\" { expect miss ‸").offers("M0203"));
+    EXPECT_FALSE(Editor("fuse 1;\nrule R { test \"t\" { expect miss ‸").offers("E0101"));
+    EXPECT_TRUE(Editor("fuse 1;\nrule R { match { y = Relu(x); } as ‸").offers("Gelu"));
+    Editor type("fuse 1;\nrule R { match { y = Relu(x: const ‸");
+    EXPECT_TRUE(type.offers("float16"));
+    EXPECT_FALSE(type.offers("Relu"));
+    Editor domain("fuse 1;\nrule R { match { y = com.microsoft.‸");
+    EXPECT_TRUE(domain.offers("BiasGelu") || domain.offers("FusedMatMul"));
+    EXPECT_FALSE(domain.offers("rank"));
+    // What is typed in lower case finds operators too.
+    EXPECT_TRUE(Editor("fuse 1;\nrule R { match { y = layern‸").offers("LayerNormalization"));
+}
+
 TEST(Service, nothingIsOfferedInComments) {
     EXPECT_TRUE(Editor("fuse 1;\n// a rule that ‸").labels().empty());
 }
