@@ -180,6 +180,9 @@ void ParseState::report(const char* where, const std::string& which) {
     bool isCloser =
         expected == "`;`" || expected == "`}`" || expected == "`)`" || expected == "`]`";
     size_t before = tokenAt(*tokens, offset);
+    while (before > 0 && ((*tokens)[before - 1].kind == Token::Kind::Comment ||
+                          (*tokens)[before - 1].kind == Token::Kind::DocComment))
+        --before; // nothing is missing in a comment
     if (isCloser && before > 0) {
         // A missing mark belongs behind what was written, not before the next line.
         const Token& last = (*tokens)[before - 1];
