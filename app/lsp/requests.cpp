@@ -301,9 +301,19 @@ void addGuards(State& state, const Cursor& cursor, uint32_t begin, uint32_t end,
     }
 }
 
+/// Whether the client takes quick fixes: it may say which kinds it wants.
+bool wantsFixes(const Json& params) {
+    const Json* only = member(params, {"context", "only"});
+    return !only || !only->is_array() ||
+           std::any_of(only->begin(), only->end(),
+                       [](const Json& kind) { return kind == "" || kind == "quickfix"; });
+}
+
 Answer codeAction(State& state, const Json& params) {
     auto cursor = cursorOf(state, params);
     Json list = Json::array();
+    if (!wantsFixes(params))
+        return {std::move(list)};
     const Json* start = member(params, {"range", "start"});
     const Json* end = member(params, {"range", "end"});
     if (!cursor || !start || !end)

@@ -82,33 +82,6 @@ std::vector<Highlight> highlightsOf(const ParsedText& text) {
     return out;
 }
 
-/// "did you mean `x`?" and "write `x`": the last words in backticks replace the place.
-std::optional<std::string> replacementIn(const Diagnostic& diagnostic) {
-    if (diagnostic.fix.find("did you mean") == std::string::npos)
-        return std::nullopt;
-    size_t begin = diagnostic.fix.find('`');
-    size_t end = begin == std::string::npos ? begin : diagnostic.fix.find('`', begin + 1);
-    if (end == std::string::npos)
-        return std::nullopt;
-    return diagnostic.fix.substr(begin + 1, end - begin - 1);
-}
-
-/// Where the word stands that the mistake is about: its place, or in that item behind it (a rule
-/// that never runs, and its phase). Nothing: the word was left out, so no other takes its place.
-std::optional<Span> placeOfWord(const ParsedText& text, const Diagnostic& diagnostic) {
-    const Span& span = diagnostic.span;
-    const std::string_view here =
-        std::string_view(text.text()).substr(span.begin, span.end - span.begin);
-    if (here == diagnostic.found || !isName(diagnostic.found))
-        return span;
-    const Occurrence* thing = occurrenceAt(text.occurrences, span.begin);
-    for (const Occurrence& other : text.occurrences)
-        if (thing && other.item == thing->item && other.span.begin >= span.begin &&
-            other.text == diagnostic.found)
-            return other.span;
-    return std::nullopt;
-}
-
 struct Describe {
     Symbol operator()(const ast::Rule& it) const { return of(it, "rule"); }
 
@@ -306,11 +279,8 @@ std::vector<CodeAction> LanguageService::actions(const std::string& name, uint32
     for (const Diagnostic& diagnostic : diagnose(name)) {
         if (diagnostic.span.end < begin || diagnostic.span.begin > end)
             continue;
-        const std::optional<std::string> words = replacementIn(diagnostic);
-        const std::optional<Span> place = words ? placeOfWord(*text, diagnostic) : std::nullopt;
-        if (place)
-            out.push_back(
-                {"replace by `" + *words + "`", {{{name, place->begin, place->end}, *words}}});
+        if (std::optional<CodeAction> fix = fixOf(name, *text, diagnostic))
+            out.push_back(std::move(*fix));
     }
     return out;
 }

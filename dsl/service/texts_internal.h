@@ -99,6 +99,11 @@ std::vector<TextEdit> formatEdits(const std::string& name, const std::string& te
 std::vector<TextEdit> guardEdits(const ParsedText& text, const std::string& name, uint32_t offset,
                                  const std::string& guard);
 
+/// The advice of the message as a change of the text; nothing where it is none, or would leave as
+/// many mistakes in the syntax.
+std::optional<CodeAction> fixOf(const std::string& name, const ParsedText& text,
+                                const Diagnostic& diagnostic);
+
 /// "Conv(X, W, B?)" and its attributes, as Markdown.
 std::string operatorMarkdown(Op op);
 std::string operatorMarkdown(const CustomOperator& custom);

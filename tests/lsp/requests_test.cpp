@@ -153,6 +153,21 @@ TEST(LspRequests, hoverOfARuleWithoutMatchesSaysWhatComesNearest) {
     EXPECT_NE(text.find("found Exp, the rule wants Abs"), std::string::npos) << text;
 }
 
+TEST(LspRequests, kindsOfActionsThatAClientDoesNotWantStayAway) {
+    Client client;
+    client.initialize();
+    client.open(rules, "fuse 1;\nrule R { match { y = Relu(x) } }\n");
+    const Json range = {{"start", {{"line", 1}, {"character", 0}}},
+                        {"end", {{"line", 1}, {"character", 40}}}};
+    auto actions = [&](const Json& context) {
+        return client.at("textDocument/codeAction", {{"range", range}, {"context", context}})
+            .size();
+    };
+    EXPECT_EQ(actions(Json::object()), 1U);
+    EXPECT_EQ(actions({{"only", {"quickfix"}}}), 1U);
+    EXPECT_EQ(actions({{"only", {"source.organizeImports", "refactor"}}}), 0U);
+}
+
 TEST(LspRequests, theGuardOfAProofIsAQuickFix) {
     lsp::ServerOptions options;
     options.checks = true;
