@@ -109,8 +109,8 @@ public:
     void set(const std::string& name, std::string text, const std::string& importPath = {});
     void remove(const std::string& name);
     bool has(const std::string& name) const;
-    /// Imported texts are asked of the resolver once, and again here. True when one changed, came
-    /// or went.
+    /// Imported texts are asked of the resolver again here, and when a text is diagnosed that
+    /// changed. True when one changed, came or went.
     bool readImportsAgain();
     const std::string& text(const std::string& name) const;
 

@@ -100,9 +100,11 @@ std::vector<std::string> Texts::names() const {
 }
 
 const Texts::Loaded& Texts::loaded(const std::string& name) {
-    std::unique_ptr<Loaded>& known = m_loaded[m_areOneProgram ? "" : name];
-    if (known)
-        return *known;
+    const std::string program = m_areOneProgram ? "" : name;
+    if (auto found = m_loaded.find(program); found != m_loaded.end())
+        return *found->second;
+    readImportsAgain(); // with a text that changed, what it imports is read as it stands now
+    std::unique_ptr<Loaded>& known = m_loaded[program];
     known = std::make_unique<Loaded>();
     std::vector<RuleInput> inputs;
     for (const auto& [other, entry] : m_texts)

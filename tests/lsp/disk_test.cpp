@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that other programs write, make and remove while the server knows them: nothing may be
 // changed at a place of a text that is no longer there, and who imports them hears of it.
+#include "dsl/service/service.h"
 #include "tests/lsp/client.h"
 #include "tests/lsp/edits.h"
 #include "tests/support/temporary_folder.h"
@@ -133,6 +134,18 @@ TEST_F(LspDisk, aClientThatCanIsAskedToTellOfRuleFiles) {
                        {"error", {{"code", -32601}, {"message", "no"}}}}
                       .dump());
     EXPECT_TRUE(sent.empty());
+}
+
+/// Studio tells a service of changed texts alone: what they import is read with them.
+TEST(LanguageServiceImports, areReadAgainWithATextThatChanged) {
+    std::string imported = "fuse 1;\npattern P(x) -> y { y = Relu(x); }\n";
+    dsl::LanguageService service([&](const std::string&) { return Result<std::string>(imported); },
+                                 {});
+    service.set("u.fuse", user);
+    EXPECT_TRUE(service.diagnose("u.fuse").empty());
+    imported.replace(imported.find("P("), 2, "Q(");
+    service.set("u.fuse", user + "\n");
+    EXPECT_EQ(service.diagnose("u.fuse").size(), 1U);
 }
 
 } // namespace
