@@ -90,17 +90,6 @@ constexpr WordRow ownRows[] = {
     {P::Root, "gain", "before minus after the match"},
     {P::Root, "device", "figures of the device that costs are predicted for"},
     {P::Root, "total", "sums over the whole model"},
-    {P::Joint, "and", "both conditions"},
-    {P::Joint, "or", "one of the conditions"},
-    {P::Joint, "not", "the condition does not hold"},
-    {P::Joint, "by", "how a phase chooses among overlapping matches"},
-    {P::Joint, "if", "the policy or the point holds under this condition only"},
-    {P::Joint, "all", "every instance there is: `many xs all { }`"},
-    {P::Joint, "with", "what dimensions and values are sampled from: `verify with N in {1, 8};`"},
-    {P::Joint, "outs", "how many results leave a region: `region Fast{2..64} outs 1`"},
-    {P::Joint, "tolerance", "how far results of samples may differ"},
-    {P::Joint, "axis", "along which a point has its scales"},
-    {P::Joint, "fuse", "begins a file, with the language's version: `fuse 1;`"},
 };
 
 /// With the members of values and roots, which have a table of their own.
@@ -132,6 +121,12 @@ const WordRow* findWord(std::string_view word, WordPlace place) {
         if (word == row.word && place == row.place)
             return &row;
     return nullptr;
+}
+
+std::span<const std::string_view> jointWords() {
+    static constexpr std::string_view words[] = {"and",  "or",   "not",       "by",   "if",  "all",
+                                                 "with", "outs", "tolerance", "axis", "fuse"};
+    return words;
 }
 
 std::string membersAsMarkdown() {

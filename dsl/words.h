@@ -28,7 +28,6 @@ enum class WordPlace {
     Selection, ///< behind `by`
     Pipeline,  ///< behind a phase
     Trait,
-    Joint, ///< between the parts of something
 };
 
 struct WordRow {
@@ -46,6 +45,9 @@ const WordRow* findWord(std::string_view word, std::string_view of = {});
 
 /// The row of that word at that place, or null.
 const WordRow* findWord(std::string_view word, WordPlace place);
+
+/// Words between the parts of something, which no place offers: `and`, `with`, `outs` ...
+std::span<const std::string_view> jointWords();
 
 /// Members of values, and traits, as tables in Markdown, as they stand in dsl/README.md.
 std::string membersAsMarkdown();

@@ -30,7 +30,6 @@ const std::map<WordPlace, std::string> entries = {
     {WordPlace::Test, "Test"},           {WordPlace::Expect, "Expect"},
     {WordPlace::Phase, "Phase"},         {WordPlace::Selection, "Selection"},
     {WordPlace::Pipeline, "Pipeline"},   {WordPlace::Trait, "Trait"},
-    {WordPlace::Joint, "Joint"},
 };
 
 /// What a match goes on to ask of the text behind it.
@@ -69,6 +68,10 @@ TEST(EditorGrammar, namesTheWordsOfTheLanguage) {
     for (const dsl::WordRow& row : dsl::wordRows())
         wanted[row.place].insert(row.word);
     const auto grammar = textMate();
+    const auto joint = dsl::jointWords();
+    EXPECT_EQ(alternatives(grammar["repository"]["Joint"]["match"]),
+              Words(joint.begin(), joint.end()));
+    EXPECT_NE(grammar["patterns"].dump().find("#Joint\""), std::string::npos);
     ASSERT_EQ(wanted.size(), entries.size());
     for (const auto& [place, words] : wanted) {
         const std::string& entry = entries.at(place);
@@ -116,6 +119,8 @@ TEST(EditorGrammar, kateNamesTheWordsToo) {
     for (const dsl::WordRow& row : dsl::wordRows())
         if (!names.contains(row.place))
             EXPECT_TRUE(holds(row.word)) << row.word;
+    for (const std::string_view word : dsl::jointWords())
+        EXPECT_TRUE(holds(std::string(word))) << word;
     for (const std::string& type : elementTypes())
         EXPECT_TRUE(holds(type)) << type;
 }
