@@ -30,6 +30,7 @@ struct HaloShape {
     // The convolution's own extents.
     int64_t images = 1, rows = 1, columns = 1; ///< of the results
     int64_t allChannels = 1, allResults = 1;
+    int64_t reads = 0; ///< operands of the epilogue
 
     static constexpr int64_t rowBytes = 128; ///< of weights: 64 results
 
@@ -76,8 +77,15 @@ struct HaloShape {
                (static_cast<double>(tiles()) * picture +
                 static_cast<double>(stays() ? blocks : tiles()) * weights);
     }
-    /// Registers of a thread for sums, fragments and what else there is.
-    int64_t registers() const { return down * results / 2 + (down + 2) * 8 + 48; }
+    /// Registers that a thread needs, rather too many: sums, fragments, and what else there is.
+    /// That is more where weights pass, with each row that is fetched, each panel and with many
+    /// steps in a slice, with what the epilogue reads, and where column groups are no whole four.
+    /// By where NVRTC 13 spilled (tests/gpu_compile, gpu_spills).
+    int64_t registers() const {
+        const int64_t passing = 8 + 16 * down + 24 * panels() + (channels > 32 ? 24 : 0);
+        return down * results / 2 + (down + 2) * 8 + (stays() ? 52 : passing) + 8 * reads +
+               (results % 32 == 0 ? 0 : 24);
+    }
 };
 
 /// Clocks that a multiprocessor is busy, by counts of what its parts must do.

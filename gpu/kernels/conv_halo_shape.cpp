@@ -80,6 +80,7 @@ public:
         m_base.columns = spec.columns.out;
         m_base.allChannels = spec.channels;
         m_base.allResults = spec.results;
+        m_base.reads = static_cast<int64_t>(spec.reads.size());
     }
 
     std::optional<HaloShape> best() {

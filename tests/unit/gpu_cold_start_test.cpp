@@ -185,7 +185,8 @@ std::pair<double, double> predictedByPixels(const KernelRequest& request,
 }
 
 /// 3x3 and 1x1 in steps of two; those of 3x3 in steps of one are conv_halo's, and a candidate less
-/// than half again as long. Of one picture nobody offers it.
+/// than half again as long. Only of 128 channels, where conv_halo's tile of 128 results would spill
+/// registers, it is the first there too. Of one picture nobody offers it.
 TEST(Im2colMode, isPredictedToBeTheFastestOfOursForStridedConvolutions) {
     const DeviceProfile profile = *deviceProfile("h200");
     const RequestTarget target{profile, profile.arch, int64_t{256} << 20};
@@ -207,7 +208,11 @@ TEST(Im2colMode, isPredictedToBeTheFastestOfOursForStridedConvolutions) {
                 EXPECT_LE(pixels, others * 1.0001) << step.name;
             } else if (code->window.kernel[0] == 3) {
                 ++plain;
-                EXPECT_GT(pixels, others) << step.name;
+                const Extents& results = step.program.outputs[0].extents;
+                if (results[1] == 128)
+                    EXPECT_LT(pixels, others) << step.name;
+                else
+                    EXPECT_GT(pixels, others) << step.name;
                 EXPECT_LT(pixels, others * 1.5) << step.name;
             } else {
                 EXPECT_EQ(pixels, 0) << step.name;
