@@ -243,7 +243,8 @@ Result<void> writeFile(const std::vector<FilePiece>& pieces, const std::string& 
                 ::unlink(beside.c_str());
             return cancelledFailure("write");
         }
-        keepMode(file.handle(), path);
+        if (written) // else errno says why not
+            keepMode(file.handle(), path);
         written = written && file.name();
     }
     if (written && ::rename(beside.c_str(), path.c_str()) == 0)
