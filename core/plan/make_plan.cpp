@@ -153,10 +153,13 @@ Result<void> checkSizes(const Plan& plan) {
     int64_t total = 0;
     const PlanValue* largest = nullptr;
     for (const PlanValue& value : plan.values) {
-        const Type& type = plan.graph->value(value.value).type;
+        const Value& given = plan.graph->value(value.value);
+        const Type& type = given.type;
         const auto extents = type.kind == TypeKind::Tensor ? type.extents() : std::nullopt;
         const auto each = static_cast<int64_t>(std::max<size_t>(sizeOf(type.dtype), 1));
-        if (extents && !checkedMultiply(elementCount(*extents).value_or(-1), each))
+        // Of what a node makes the run says which constants or inputs decided its size.
+        if (extents && !given.producer.valid() &&
+            !checkedMultiply(elementCount(*extents).value_or(-1), each))
             return failure("resource.memory",
                            "`" + value.name + "` with extents " + text(*extents) +
                                " has more bytes than a 64-bit number counts",
