@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t everyShared = 48 << 10, reservedBytes = 1024; ///< the driver's
 
-/// The work between the products, and in front of them, has names of its own.
+/// The work between the products has names of its own.
 std::string hiddenNames(std::string text) {
     return ownNames(std::move(text), "hidden_");
 }

@@ -58,7 +58,7 @@ std::optional<Reason> refuseSizes(const ContractionView& view, const TmaForm& fo
 }
 
 /// Of a multiprocessor; 0: not known.
-int64_t sharedOf(const KernelRequest& request) {
+int64_t sharedOfUnit(const KernelRequest& request) {
     return request.profile ? static_cast<int64_t>(request.profile->sharedBytesPerUnit) : 0;
 }
 
@@ -70,7 +70,7 @@ void placeLanded(TmaPlan& plan, const ResultLanes& lanes) {
     std::optional<TmaLanded> landed = tmaLanded(plan.request, plan.view, lanes);
     if (!landed)
         return;
-    const int64_t shared = sharedOf(plan.request);
+    const int64_t shared = sharedOfUnit(plan.request);
     const int64_t room = (shared > 0 ? shared : assumedSharedBytes) - reservedBytes;
     const int stages = plan.tile.stages;
     plan.landed = std::move(landed);
@@ -89,7 +89,7 @@ std::optional<Reason> refuseDevice(const TmaPlan& plan) {
     const DeviceProfile* profile = plan.request.profile;
     if (profile == nullptr)
         return std::nullopt;
-    const int64_t shared = sharedOf(plan.request);
+    const int64_t shared = sharedOfUnit(plan.request);
     if (shared > 0 && plan.sharedBytes() > shared - reservedBytes)
         return refusal("smem", fmt::format("{} bytes of shared memory, there are {}",
                                            plan.sharedBytes(), shared));

@@ -45,14 +45,16 @@ std::string TmaLandedText::first() const {
     if (!m_plan.landed)
         return {};
     return m_plan.landed->operand.setup +
-           fmt::format("            __syncwarp();\n            if (lane == 0)\n#pragma unroll\n"
+           fmt::format("            fenceForProducts();\n"
+                       "            __syncwarp();\n            if (lane == 0)\n#pragma unroll\n"
                        "                for (int place = 0; place < {}; ++place) {{\n{}"
                        "                }}\n",
                        m_plan.landed->places, ask("                    ", "place"));
 }
 
 std::string TmaLandedText::number() const {
-    return m_plan.landed ? fmt::format("                    const int number = j * {} + i;\n",
+    return m_plan.landed ? fmt::format("                    const int number = j * {} + i;\n"
+                                       "                    fenceForProducts();\n",
                                        m_plan.tile.pieces())
                          : "";
 }

@@ -18,9 +18,11 @@ public:
     std::string map() const { return m_plan.landed ? "        fetchMap(map2);\n" : ""; }
     /// A warp's places and their barriers; before its tiles.
     std::string places() const;
-    /// Before the products: boxes for all places, which are free.
+    /// Before the products: boxes for all places, which are free. TMA writes only after what the
+    /// lanes read of the tile before.
     std::string first() const;
-    /// Names the box of rows `i` and columns `j`: down the rows, then the next columns.
+    /// Names the box of rows `i` and columns `j`: down the rows, then the next columns. What the
+    /// lanes read of the one before stays in front of what TMA writes.
     std::string number() const;
     /// Behind a box that all lanes have read: another one for its place.
     std::string next() const;
