@@ -292,6 +292,8 @@ int main(int argc, char** argv) {
         }
         size_t sets = 0;
         for (size_t a = 0; a < archs.size(); ++a) {
+            if (gpu::capabilityOf(archs[a]) < source.capability)
+                continue; // nobody is offered there what is emitted for a later device
             // As a device of that architecture is offered it: with instructions that others lack.
             prepared.request.capability =
                 source.capability != 0 ? source.capability : gpu::capabilityOf(archs[a]);
