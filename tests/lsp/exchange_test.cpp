@@ -5,6 +5,7 @@
 #include "app/lsp/stdio.h"
 #include "app/lsp/text_position.h"
 #include "tests/lsp/client.h"
+#include "tests/lsp/edits.h"
 #include "tests/support/temporary_folder.h"
 
 #include <gtest/gtest.h>
@@ -26,20 +27,6 @@ std::vector<std::string> labels(const Json& completion) {
     for (const Json& item : completion["items"])
         out.push_back(item["label"]);
     return out;
-}
-
-/// The edits of one file as the text that they leave; edits are on one line each.
-std::string applied(std::string text, Json edits) {
-    std::reverse(edits.begin(), edits.end());
-    for (const Json& edit : edits) {
-        const lsp::PositionMap map(text);
-        auto at = [&](const char* end) {
-            return map.offset({edit["range"][end]["line"], edit["range"][end]["character"]});
-        };
-        const uint32_t begin = at("start");
-        text.replace(begin, at("end") - begin, edit["newText"].get<std::string>());
-    }
-    return text;
 }
 
 TEST(Lsp, aWholeSession) {
@@ -225,7 +212,7 @@ TEST(Lsp, foldsSymbolsColoursAndFormat) {
     EXPECT_EQ(data.size() % 5, 0U);
     EXPECT_EQ((std::vector<int>{data[0], data[1], data[2]}), (std::vector<int>{0, 0, 4})); // fuse
     const Json edits = client.at("textDocument/formatting");
-    EXPECT_NE(applied(text, edits).find("    y = Relu(x);"), std::string::npos);
+    EXPECT_NE(withEdits(text, edits).find("    y = Relu(x);"), std::string::npos);
 }
 
 TEST(Lsp, onlyTheNewestTextIsDiagnosed) {
