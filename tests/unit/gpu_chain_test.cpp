@@ -2,13 +2,12 @@
 // Which two layers a plan for a GPU makes one launch, without a device: where a kernel takes them
 // and the model says that it pays.
 #include "app/pipeline/compiled.h"
-#include "app/pipeline/inputs.h"
-#include "app/pipeline/verify.h"
 #include "core/cost/product_time_internal.h"
 #include "core/kernel/chain.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/plan/make_plan.h"
+#include "tests/unit/compiled_agrees.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -272,29 +271,10 @@ TEST(PlanChain, ARowOfManyProductsStaysApart) {
 
 /// Whatever profile a plan is for: a backend without such kernels runs its body, or none is formed.
 TEST(PlanChain, EveryBackendComputesIt) {
-    for (const BackendKind kind : {BackendKind::Reference, BackendKind::Cpu}) {
-        auto graph = model_io::loadText(layers(2000, 16, 64));
-        ASSERT_TRUE(graph);
-        inferShapes(*graph);
-        auto inputs = app::generateInputs(*graph, 5);
-        ASSERT_TRUE(inputs);
-        std::vector<ReferenceValue> values;
-        for (const Tensor& input : *inputs)
-            values.push_back(ReferenceValue::from(input));
-        ThreadPool threads(1);
-        Progress progress;
-        auto wanted = interpret(*graph, values, threads, progress);
-        ASSERT_TRUE(wanted);
-        CompileOptions options;
-        options.backend = kind;
-        options.profile = "h200";
-        auto compiled = CompiledGraph::compile(graph->clone(), options);
-        ASSERT_TRUE(compiled);
-        EXPECT_EQ(chainsOf(compiled->plan()), kind == BackendKind::Reference ? 1U : 0U);
-        auto outputs = compiled->run(*inputs);
-        ASSERT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
-        EXPECT_TRUE(app::compareOutput("y", "", (*wanted)[0], (*outputs)[0]).ok);
-    }
+    for (const BackendKind kind : {BackendKind::Reference, BackendKind::Cpu})
+        expectCompiledAgrees(layers(2000, 16, 64), kind, 5, [&](const Plan& plan) {
+            EXPECT_EQ(chainsOf(plan), kind == BackendKind::Reference ? 1U : 0U);
+        });
 }
 
 /// Normalisations of a few rows, what reads them and which of that a caller wants, drawn: the plan
@@ -323,28 +303,9 @@ TEST(PlanChain, DrawnRowsAndProductsGiveTheModelsResults) {
             rows, terms, columns, fronts[draw(4)], readers[draw(5)],
             draw(6) == 0 ? fmt::format(", float16[{},{}] x", rows, terms) : std::string());
         SCOPED_TRACE(text);
-        auto graph = model_io::loadText(text);
-        ASSERT_TRUE(graph) << graph.error().text();
-        inferShapes(*graph);
-        auto inputs = app::generateInputs(*graph, static_cast<uint64_t>(i));
-        ASSERT_TRUE(inputs);
-        std::vector<ReferenceValue> values;
-        for (const Tensor& input : *inputs)
-            values.push_back(ReferenceValue::from(input));
-        ThreadPool threads(1);
-        Progress progress;
-        auto wanted = interpret(*graph, values, threads, progress);
-        ASSERT_TRUE(wanted);
-        CompileOptions options;
-        options.backend = BackendKind::Reference; // takes every program
-        options.profile = "h200";
-        auto compiled = CompiledGraph::compile(graph->clone(), options);
-        ASSERT_TRUE(compiled) << compiled.error().text();
-        (chainsOf(compiled->plan()) > 0 ? hosted : apart) += 1;
-        auto outputs = compiled->run(*inputs);
-        ASSERT_TRUE(outputs) << outputs.error().text();
-        for (size_t k = 0; k < outputs->size(); ++k)
-            EXPECT_TRUE(app::compareOutput("y", "", (*wanted)[k], (*outputs)[k]).ok);
+        // The reference takes every program.
+        expectCompiledAgrees(text, BackendKind::Reference, static_cast<uint64_t>(i),
+                             [&](const Plan& plan) { (chainsOf(plan) > 0 ? hosted : apart) += 1; });
     }
     EXPECT_GT(hosted, 15U);
     EXPECT_GT(apart, 10U);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small independent steps share a launch on a GPU's profile, and compute what they did apart.
 #include "app/pipeline/compiled.h"
-#include "app/pipeline/inputs.h"
-#include "app/pipeline/verify.h"
 #include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
 #include "core/plan/make_plan.h"
+#include "tests/unit/compiled_agrees.h"
 
 #include <gtest/gtest.h>
 
@@ -97,30 +96,9 @@ TEST(PlanGroup, EveryStepReadsWhatAnEarlierOneWrote) {
 class PlanGroupRun : public testing::TestWithParam<BackendKind> {};
 
 TEST_P(PlanGroupRun, EveryBackendComputesTheMembers) {
-    for (const char* text : {threeBranches, twoDepths}) {
-        auto graph = model_io::loadText(text);
-        ASSERT_TRUE(graph);
-        inferShapes(*graph);
-        auto inputs = app::generateInputs(*graph, 5);
-        ASSERT_TRUE(inputs);
-        std::vector<ReferenceValue> values;
-        for (const Tensor& input : *inputs)
-            values.push_back(ReferenceValue::from(input));
-        ThreadPool threads(1);
-        Progress progress;
-        auto wanted = interpret(*graph, values, threads, progress);
-        ASSERT_TRUE(wanted);
-        CompileOptions options;
-        options.backend = GetParam();
-        options.profile = "h200";
-        auto compiled = CompiledGraph::compile(graph->clone(), options);
-        ASSERT_TRUE(compiled);
-        EXPECT_FALSE(groupSizes(compiled->plan()).empty());
-        auto outputs = compiled->run(*inputs);
-        ASSERT_TRUE(outputs) << (outputs ? "" : outputs.error().text());
-        for (size_t i = 0; i < outputs->size(); ++i)
-            EXPECT_TRUE(app::compareOutput(std::to_string(i), "", (*wanted)[i], (*outputs)[i]).ok);
-    }
+    for (const char* text : {threeBranches, twoDepths})
+        expectCompiledAgrees(text, GetParam(), 5,
+                             [](const Plan& plan) { EXPECT_FALSE(groupSizes(plan).empty()); });
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, PlanGroupRun,
