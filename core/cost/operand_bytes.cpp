@@ -256,9 +256,8 @@ std::vector<double> chainPasses(const KernelProgram& program, const Chain& code,
 }
 
 double blocksWithRows(const Chain& code, const DeviceProfile& profile) {
-    constexpr double blocksOfUnit = 2; // as the kernel has it (gpu/kernels/gemv_row.cpp)
     const Contraction& product = productOf(code, 0);
-    return std::max(1.0, std::min(blocksOfUnit * profile.units,
+    return std::max(1.0, std::min(static_cast<double>(blocksBehindRows) * profile.units,
                                   static_cast<double>(elementCount(product.space).value_or(0) /
                                                       std::max<int64_t>(1, chainRows(code)))));
 }

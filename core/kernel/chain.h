@@ -46,4 +46,8 @@ uint32_t chainWeight(const Chain& chain, size_t product);
 /// Rows of its products.
 int64_t chainRows(const Chain& chain);
 
+/// Blocks that a GPU's multiprocessor runs of a product that makes the rows in front of it: each
+/// makes them all, and two keep enough of the weight under way.
+constexpr int64_t blocksBehindRows = 2;
+
 } // namespace fuselage

@@ -5,6 +5,7 @@
 
 #include "gpu/kernels/contraction_view.h"
 
+#include <optional>
 #include <string>
 
 namespace fuselage::gpu {
@@ -19,6 +20,12 @@ struct RowsInFront {
     int64_t blocks = 1;       ///< at most
     NumericClass numeric = NumericClass::Exact;
 };
+
+/// Of the device, or of one that is assumed.
+double multiprocessorsOf(const KernelRequest& request);
+
+/// Refuses more rows than come through the caches, and views without results.
+std::optional<Reason> refuseRows(const ContractionView& view);
 
 /// At most 8 rows of small floats; B is packed where it cannot be read in accesses of 16 bytes as
 /// it lies. `front`: null where A lies in memory.

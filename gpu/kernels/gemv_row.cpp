@@ -16,9 +16,6 @@ namespace fuselage::gpu {
 
 namespace {
 
-/// Blocks on a multiprocessor: each makes the rows, and two keep enough of the weight under way.
-constexpr int64_t blocksOfUnit = 2;
-
 RowsInFront rowsInFront(const KernelRequest& request, const OperandLayout& rows) {
     const auto& chain = std::get<Chain>(request.program->code);
     KernelRequest own = request;
@@ -33,8 +30,7 @@ RowsInFront rowsInFront(const KernelRequest& request, const OperandLayout& rows)
     out.sharedBytes = staged.sharedBytes;
     out.rowBytes =
         elementCount(rows.extents).value_or(0) * static_cast<int64_t>(sizeOf(rows.dtype));
-    out.blocks =
-        blocksOfUnit * static_cast<int64_t>(request.profile ? request.profile->units : 132);
+    out.blocks = blocksBehindRows * static_cast<int64_t>(multiprocessorsOf(request));
     out.numeric = staged.numeric;
     return out;
 }
@@ -61,14 +57,16 @@ EmitResult emitGemvRow(const KernelRequest& request) {
     inMemory.inputs.push_back(rows);
     ContractionView view = viewOf(inMemory);
     view.a.pointer = "rows";
+    if (auto reason = refuseRows(view)) // most rows of a network, whose text is not made then
+        return refuse(std::move(*reason));
     const RowsInFront front = rowsInFront(request, rows);
     PartResult result = gemvPart(own, view, &front);
     auto* part = std::get_if<KernelPart>(&result);
-    if (part && part->sharedBytes > sharedOf(request) / blocksOfUnit)
+    if (part && part->sharedBytes > sharedOf(request) / blocksBehindRows)
         return refuse(refusal("support", "rows and sums do not fit in shared memory twice"));
     if (!part)
         return finish(name, request, std::move(result));
-    part->residentBlocks = blocksOfUnit;
+    part->residentBlocks = blocksBehindRows;
     SetNeeds needs;
     if (view.packed)
         needs.packed = {*view.packed};

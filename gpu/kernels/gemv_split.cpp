@@ -238,7 +238,7 @@ std::variant<GemvShape, Reason> shapeFor(const KernelRequest& request,
     const LoopNest k = axisNest(view, view.k, view.resultDims(), operands);
     const std::vector<const LoopNest*> nests = {&batch, &m, &n, &k};
     const int lanes = 16 / static_cast<int>(sizeOf(view.b.dtype));
-    const double units = request.profile ? request.profile->units : 132;
+    const double units = multiprocessorsOf(request);
     GemvShape out;
     if (vectors(view.b, 1, k, nests, lanes) && vectors(view.a, 0, k, nests, lanes)) {
         out.depth = lanes;
@@ -258,6 +258,18 @@ std::variant<GemvShape, Reason> shapeFor(const KernelRequest& request,
 
 } // namespace
 
+double multiprocessorsOf(const KernelRequest& request) {
+    return request.profile ? request.profile->units : 132;
+}
+
+std::optional<Reason> refuseRows(const ContractionView& view) {
+    if (view.mCount <= mostRows && view.mCount >= 1 && view.nCount >= 1 && view.batchCount >= 1 &&
+        view.kCount >= 1)
+        return std::nullopt;
+    return refusal("occupancy", fmt::format("{} rows; at most {} come through the caches",
+                                            view.mCount, mostRows));
+}
+
 PartResult gemvPart(const KernelRequest& request, ContractionView& view, const RowsInFront* front) {
     if (auto reason = refuseTypes(request))
         return *reason;
@@ -268,10 +280,8 @@ PartResult gemvPart(const KernelRequest& request, ContractionView& view, const R
     if (code.prologueA || code.prologueB || code.poolWindow || view.transposed ||
         !view.bounds.empty() || request.strict || view.wide)
         return refusal("support", "no prologue, pool, padding, strict mode or 64-bit offset");
-    if (view.mCount > mostRows || view.mCount < 1 || view.nCount < 1 || view.batchCount < 1 ||
-        view.kCount < 1)
-        return refusal("occupancy", fmt::format("{} rows; at most {} come through the caches",
-                                                view.mCount, mostRows));
+    if (auto reason = refuseRows(view))
+        return *reason;
     auto shape = shapeFor(request, view);
     if (std::holds_alternative<Reason>(shape) && packB(request, view))
         shape = shapeFor(request, view);
