@@ -3,15 +3,12 @@
 // and what is predicted of cuDNN: the order in which candidates stand while nothing is measured.
 // Every different one of the fused network once, with how often it is there. No device is needed.
 // `bench_gpu_candidates DEVICE PRECISION BATCH [MODEL ...]`.
-#include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
-#include "app/pipeline/rules.h"
-#include "app/zoo/zoo.h"
 #include "core/cost/tactic_efficiency.h"
-#include "core/passes/passes.h"
 #include "gpu/backend/busy_share.h"
 #include "gpu/backend/plan_steps.h"
 #include "gpu/kernels/variant_table.h"
+#include "tests/bench/gpu_analysis.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,25 +26,8 @@ constexpr int64_t workspaceLimit = int64_t{256} << 20;
 
 Result<std::shared_ptr<const Plan>> planOf(const std::string& model, Precision precision,
                                            int64_t batch, const DeviceProfile& profile) {
-    app::LoadedModel loaded;
-    auto graph = zoo::build(model);
-    if (!graph)
-        return failure(graph.error());
-    loaded.graph = std::move(*graph);
-    Progress progress;
-    if (auto prepared = prepareGraph(loaded.graph, progress); !prepared)
-        return failure(prepared.error());
-    static const auto rules = app::requireRuleLibrary({});
-    if (!rules)
-        return failure(rules.error());
     const auto backend = makePlanningBackend(BackendKind::Cuda, profile);
-    app::AnalysisOptions options;
-    options.profile = profile;
-    options.backend = backend.get();
-    options.fuse.device = profile;
-    options.fuse.precision = precision;
-    options.fuse.dims = {{"N", batch}, {"S", 128}, {"H", 64}, {"W", 64}};
-    auto analysis = app::analyse(loaded, *rules, options, progress);
+    auto analysis = analysedForGpu(model, precision, batch, profile, *backend);
     if (!analysis)
         return failure(analysis.error());
     return analysis->after.plan;

@@ -3,12 +3,9 @@
 // network of the zoo, fused, by the backend's rules, as in the model and by price; and the seconds
 // that planning takes by rules and by price. No device is needed.
 // `bench_gpu_layouts DEVICE PRECISION BATCH [MODEL ...]`; a model is a name or a text of ONNX.
-#include "app/pipeline/analysis.h"
 #include "app/pipeline/compiled.h"
-#include "app/pipeline/rules.h"
-#include "app/zoo/zoo.h"
-#include "core/onnx/model_file.h"
 #include "core/passes/passes.h"
+#include "tests/bench/gpu_analysis.h"
 #include "tests/support/ruled_layouts.h"
 
 #include <fmt/format.h>
@@ -43,29 +40,12 @@ Planned planned(const std::shared_ptr<const Graph>& graph, const DeviceProfile& 
 
 Result<std::shared_ptr<const Graph>> fused(const std::string& model, Precision precision,
                                            int64_t batch, const DeviceProfile& profile) {
-    auto graph =
-        model.find('(') == std::string::npos ? zoo::build(model) : model_io::loadText("g " + model);
-    if (!graph)
-        return failure(graph.error());
-    Progress progress;
-    app::LoadedModel loaded;
-    loaded.graph = std::move(*graph);
-    if (auto prepared = prepareGraph(loaded.graph, progress); !prepared)
-        return failure(prepared.error());
-    static const auto rules = app::requireRuleLibrary({});
-    if (!rules)
-        return failure(rules.error());
     const auto backend = makePlanningBackend(BackendKind::Cuda, profile);
     const RuledLayouts votes(*backend, true);
-    app::AnalysisOptions options;
-    options.profile = profile;
-    options.backend = &votes;
-    options.fuse.device = profile;
-    options.fuse.precision = precision;
-    options.fuse.dims = {{"N", batch}, {"S", 128}, {"H", 64}, {"W", 64}};
-    auto analysis = app::analyse(loaded, *rules, options, progress);
+    auto analysis = analysedForGpu(model, precision, batch, profile, votes);
     if (!analysis)
         return failure(analysis.error());
+    Progress progress;
     Graph out = analysis->fused->clone();
     bindAllDimensions(out, analysis->dims);
     if (auto prepared = prepareGraph(out, progress); !prepared)
